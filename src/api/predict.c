@@ -120,6 +120,7 @@ static const char *read_options(setting *where, const sooth_predict_options *o, 
     if (o->stack)
         setting_set_stack(where, str_of(o->stack));
     setting_settle(where);
+    where->on_own_host = o->source && *o->source;
     if (o->source)
         source_follow(where, str_of(o->source), f);
     return note;
@@ -169,6 +170,10 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
         answer_make_trial(answer, model, &where, trial, trial_arena);
         return SOOTH_OK;
     }
+    bool engine_layout = where.lower.runtime == RUNTIME_ENGINE && !(options->stack && *options->stack) &&
+                         !where.on_own_host && !keeps_last;
+    if (engine_layout) /* An engine chooses the layout itself. */
+        where.lower.layout = LAYOUT_NCHW;
     answer_make(answer, model, with, &where, options->power_limit_w, options->co2_g_per_kwh, options->memory);
     if (options->optimizer && *options->optimizer && where.lower.mode != MODE_TRAIN)
         *(const char **)ARENA_PUSH(&answer->arena, &answer->notes) =

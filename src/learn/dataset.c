@@ -410,6 +410,14 @@ static void mark_seen(dataset *d, const example *e, kernel_head k)
     d->op_seen[k.op] = 1;
 }
 
+static void mark_unit(dataset *d, const example *e, const sample *s)
+{
+    work w;
+    kernels_get(d->kernels, (kernel_number){s->work, s->place}, &w);
+    d->gpu_units[e->gpu * WORK_UNITS + (int)unit_of(&w, e->view)] |= 1u << w.group;
+    d->gpu_ops[(size_t)e->gpu * net_op_words(aten_number_count()) + (size_t)w.op / 32] |= 1u << w.op % 32;
+}
+
 static void widen(dataset *d, const example *e, const sample *s)
 {
     size_t at = (size_t)sample_head(d, s).group * FEATURE_COUNT;
@@ -433,6 +441,7 @@ static void see(dataset *d, const int32_t *order, int32_t count)
         }
         for (int32_t k = 0; k < e->program->sample_count; k++) {
             mark_seen(d, e, sample_head(d, &e->program->samples[k]));
+            mark_unit(d, e, &e->program->samples[k]);
             widen(d, e, &e->program->samples[k]);
         }
     }
@@ -442,6 +451,8 @@ void dataset_seen(dataset *d, const lists *l)
 {
     memset(d->stack_groups, 0, sizeof d->stack_groups);
     memset(d->gpu_groups, 0, sizeof d->gpu_groups);
+    memset(d->gpu_units, 0, sizeof d->gpu_units);
+    memset(d->gpu_ops, 0, MAX_GPUS * net_op_words(aten_number_count()) * sizeof *d->gpu_ops);
     memset(d->op_seen, 0, (size_t)aten_number_count() * sizeof *d->op_seen);
     d->op_seen[UNKNOWN] = 1;
     for (size_t i = 0; i < (size_t)WORK_GROUP_COUNT * FEATURE_COUNT; i++) {
@@ -506,6 +517,7 @@ static void fill_example(builder *b, example *e, const measured_row *r, const sa
     e->stack = number_of(d->stacks, &d->stack_count, MAX_STACKS, r->where.stack);
     e->stack = e->stack == UNKNOWN ? e->unknown_stack : e->stack;
     e->gpu = number_of(d->gpus, &d->gpu_count, MAX_GPUS, r->where.device->texts[DEVICE_NAME]);
+    view_pack(e->view, d->gpu_numbers + (size_t)e->gpu * VIEW_NUMBERS);
     e->latency_us = (float)(r->latency_ms * 1000);
     e->timer_us = r->timer_us > 0 ? (float)r->timer_us : 0;
     e->architecture = architecture_hash(r, a);
@@ -619,6 +631,7 @@ void dataset_build(dataset *d, measured_rows *const *tables, int table_count, ar
     standardize(d, a);
     d->identity = hash_all(d);
     d->op_seen = ARENA_ARRAY(a, uint32_t, (size_t)aten_number_count());
+    d->gpu_ops = ARENA_ARRAY(a, uint32_t, MAX_GPUS * net_op_words(aten_number_count()));
     d->low = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT *FEATURE_COUNT);
     d->high = ARENA_ARRAY(a, float, (size_t)WORK_GROUP_COUNT *FEATURE_COUNT);
 }

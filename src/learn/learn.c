@@ -601,6 +601,9 @@ static const void *make_weights(lessons *l, const forest_set *forests, size_t *s
     put_marks(&next, n->stack_groups, (size_t)n->stack_count);
     put_marks(&next, n->gpu_groups, (size_t)n->gpu_count);
     put_marks(&next, n->op_seen, (size_t)n->op_count);
+    put_marks(&next, n->gpu_units, (size_t)n->gpu_count * WORK_UNITS);
+    put_marks(&next, n->gpu_ops, (size_t)n->gpu_count * net_op_words(n->op_count));
+    put_floats(&next, n->gpu_numbers, (size_t)n->gpu_count * VIEW_NUMBERS);
     float *const sets[] = {l->trainer.average, l->trainer.new_gpu};
     for (int i = 0; i < 2; i++) {
         take_in_scales(&l->trainer, sets[i]);

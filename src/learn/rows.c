@@ -154,6 +154,7 @@ static void set_parts(table_reader *t, measured_row *row, const int *columns)
         {SETTING_MODE, LABEL_MODE},           {SETTING_OPTIMIZER, LABEL_OPTIMIZER},
     };
     row->where = setting_default();
+    row->where.on_own_host = true;
     for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++) {
         str name = csv_at(&t->csv, columns[PARTS[i].column]);
         if (!setting_set(&row->where, PARTS[i].part, name))

@@ -49,6 +49,9 @@ void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a)
     n->stack_groups = data->stack_groups;
     n->gpu_groups = data->gpu_groups;
     n->op_seen = data->op_seen;
+    n->gpu_units = data->gpu_units;
+    n->gpu_ops = data->gpu_ops;
+    n->gpu_numbers = data->gpu_numbers;
     n->low = data->low;
     n->high = data->high;
     trainer_restart(t, data, seed);

@@ -1,4 +1,5 @@
 #include "predict/answer.h"
+#include "predict/alternatives.h"
 #include "device/mig.h"
 
 #include "base/names.h"
@@ -77,7 +78,7 @@ static double percent(double part, double whole)
 
 /* Sums weighted by kernel time. */
 typedef struct busy_means {
-    double occupancy, occupancy_us, waves, waves_us, compute_us, device_us;
+    double occupancy, occupancy_us, waves, waves_us, compute_us, device_us, traffic_bytes, bandwidth_b_s;
 } busy_means;
 
 static void add_kernel(sooth_prediction *answer, const kernel *k, const kernel_time *t, sooth_predicted_layer *layer,
@@ -100,6 +101,7 @@ static void add_kernel(sooth_prediction *answer, const kernel *k, const kernel_t
     busy->waves_us += f->wave_efficiency > 0 ? us : 0;
     busy->compute_us += f->compute_us * runs;
     busy->device_us += us;
+    busy->traffic_bytes += fmin(f->traffic_bytes * runs, us / 1e6 * busy->bandwidth_b_s);
 }
 
 /* Sums kernels into layers. Host time of views counts for the next kernel. */
@@ -124,7 +126,9 @@ static void sum_kernels(sooth_prediction *answer, const program *p, const predic
         answer->kernels[answer->kernel_count++] =
             (launched_kernel){i, layer, name_of(&answer->arena, k), waiting_ms + t->share_ms, power->kernels_j[i]};
         add_kernel(answer, k, t, &answer->layers[layer], busy);
-        by_bound[layer][t->figures->bound] += waiting_ms + t->share_ms;
+        double busy_ms = t->device_us * (double)k->repeat / 1e3;
+        by_bound[layer][t->figures->bound] += busy_ms;
+        by_bound[layer][BOUND_LAUNCH] += waiting_ms + t->share_ms - busy_ms;
         answer->layers[layer].latency_ms += waiting_ms + t->share_ms;
         answer->layers[layer].energy_j += power->kernels_j[i];
         waiting_ms = 0;
@@ -217,7 +221,7 @@ static void fill_totals(sooth_prediction *answer, const prediction *times, const
     }
     double seconds = times->latency_ms / 1e3;
     t->compute_share = percent((double)t->flops, seconds * t->peak_flops);
-    t->dram_share = percent((double)t->bytes, seconds * t->bandwidth_bytes_s);
+    t->dram_share = percent(busy->traffic_bytes, seconds * t->bandwidth_bytes_s);
     t->occupancy = busy->occupancy_us > 0 ? percent(busy->occupancy, busy->occupancy_us) : NAN;
     t->wave_efficiency = busy->waves_us > 0 ? percent(busy->waves, busy->waves_us) : NAN;
     t->layer_share = percent(busy->compute_us, busy->device_us);
@@ -332,12 +336,11 @@ static void note_utilization(sooth_prediction *answer)
             .ptr;
 }
 
-void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *with, const setting *where,
+void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *with, setting *where,
                  double power_limit_w, double co2_g_per_kwh, bool with_memory)
 {
-    answer->lowered = lowered_get(model, &where->lower);
+    prediction *times = predict_best(model, with, where, &answer->lowered, &answer->arena);
     const program *p = answer->lowered->program;
-    prediction *times = predict_program(with, p, &answer->lowered->works, where, &answer->arena);
     if (!model->power && !(model->power = calloc(1, sizeof *model->power)))
         fail_with(&model->fail, SOOTH_ERROR_SYSTEM, "out of memory");
     const power_model *power = power_shipped_for(model->power, where->device->texts[DEVICE_NAME], &model->fail);
@@ -347,7 +350,7 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
     fill_names(answer, model, where);
     answer->totals.weights = predictor_identity(with, &answer->arena);
     name_layers(answer, model);
-    busy_means busy = {0};
+    busy_means busy = {.bandwidth_b_s = where->device->numbers[DEVICE_BANDWIDTH_GB_S] * 1e9};
     sum_kernels(answer, p, times, &drawn, &busy);
     fill_totals(answer, times, where, &busy);
     fill_energy(&answer->totals, &drawn, co2_g_per_kwh);

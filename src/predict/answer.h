@@ -45,7 +45,7 @@ struct sooth_prediction {
 };
 
 /* Lowers, predicts and fills everything. The arena must exist. Fails through the model. */
-void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *with, const setting *where,
+void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *with, setting *where,
                  double power_limit_w, double co2_g_per_kwh, bool with_memory);
 
 /* Computes only the memory. Allocates the trial in `a` and nothing in the prediction. */

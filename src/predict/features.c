@@ -36,6 +36,16 @@ static double capability_of(const device *d)
     return number > 0 ? number : 8;
 }
 
+/* 24 bits of FNV-1a, which a float holds. */
+static float chip_of(const device *d)
+{
+    str chip = d->texts[DEVICE_CHIP];
+    uint32_t h = 0x811c9dc5u;
+    for (size_t i = 0; i < chip.len; i++)
+        h = (h ^ (unsigned char)chip.ptr[i]) * 0x01000193u;
+    return chip.len ? (float)((h >> 8) | 1) : 0;
+}
+
 device_view view_device(const setting *where)
 {
     const device *d = where->device;
@@ -61,10 +71,67 @@ device_view view_device(const setting *where)
     /* Base clock ÷ boost clock, which is small on power-limited GPUs. */
     v.clocks = log2f((float)(known(n[DEVICE_BASE_MHZ], n[DEVICE_BOOST_MHZ]) / known(n[DEVICE_BOOST_MHZ], 1)));
     v.l2_log2 = log2f((float)v.l2_bytes);
+    v.chip = chip_of(d);
     return v;
 }
 
-/* Instructions per element read or written; the networks learn the deviation. */
+void view_pack(const device_view *d, float numbers[VIEW_NUMBERS])
+{
+    const double all[VIEW_NUMBERS] = {
+        d->sms,       d->bandwidth_b_s, d->l2_bytes,  d->vector_flops,          d->peak_fp32,
+        d->peak_tf32, d->peak_fp16,     d->peak_bf16, d->peak_fp8,              d->peak_int8,
+        d->chip,      d->capability,    d->clocks,    (double)d->threads_per_sm, (double)d->generation};
+    for (int i = 0; i < VIEW_NUMBERS; i++)
+        numbers[i] = (float)all[i];
+}
+
+device_view view_unpack(const float n[VIEW_NUMBERS], bool allows_tf32)
+{
+    device_view v = {.sms = (double)n[0],
+                     .bandwidth_b_s = (double)n[1],
+                     .l2_bytes = (double)n[2],
+                     .vector_flops = (double)n[3],
+                     .peak_fp32 = (double)n[4],
+                     .peak_tf32 = (double)n[5],
+                     .peak_fp16 = (double)n[6],
+                     .peak_bf16 = (double)n[7],
+                     .peak_fp8 = (double)n[8],
+                     .peak_int8 = (double)n[9],
+                     .chip = n[10],
+                     .capability = (double)n[11],
+                     .clocks = n[12],
+                     .threads_per_sm = (double)n[13],
+                     .generation = n[14],
+                     .allows_tf32 = allows_tf32};
+    v.l2_log2 = log2f((float)v.l2_bytes);
+    return v;
+}
+
+work_unit unit_of(const work *w, const device_view *d)
+{
+    if (w->macs <= 0)
+        return UNIT_NONE;
+    switch ((dtype)w->product_dtype) {
+    case DT_FLOAT16:
+    case DT_BFLOAT16:
+        return UNIT_HALF;
+    case DT_INT8:
+    case DT_UINT8:
+    case DT_FLOAT8E4M3FN:
+    case DT_FLOAT8E5M2:
+        return UNIT_BYTE;
+    default:
+        return d->allows_tf32 && d->peak_tf32 > d->peak_fp32 ? UNIT_TF32 : UNIT_FP32;
+    }
+}
+
+double unit_peak(work_unit u, const device_view *d)
+{
+    const double peaks[WORK_UNITS] = {d->vector_flops, d->peak_fp32, d->peak_tf32, d->peak_fp16, d->peak_int8};
+    return peaks[u];
+}
+
+/* Instructions per element read or written. The learned part corrects it. */
 static const double OPERATIONS_PER_OPERAND = 16;
 
 /* Threads per multiprocessor that run at once. */

@@ -14,7 +14,18 @@ typedef struct device_view {
     double threads_per_sm;
     double capability;                 /* NVIDIA's compute capability; other vendors have Ampere's. */
     float generation, clocks, l2_log2; /* Features shared by all kernels. */
+    float chip;                        /* Hash of the chip's name; 0: not given. */
 } device_view;
+
+/* Arithmetic units. What was measured of a GPU on one of them says little about another. */
+typedef enum work_unit { UNIT_NONE, UNIT_FP32, UNIT_TF32, UNIT_HALF, UNIT_BYTE, WORK_UNITS } work_unit;
+work_unit unit_of(const work *w, const device_view *d);
+double unit_peak(work_unit u, const device_view *d);
+
+/* A device as numbers, as the weights record those that training saw. */
+enum { VIEW_NUMBERS = 15 };
+void view_pack(const device_view *d, float numbers[VIEW_NUMBERS]);
+device_view view_unpack(const float numbers[VIEW_NUMBERS], bool allows_tf32);
 
 enum { DEVICE_FEATURES = 23, FEATURE_COUNT = WORK_FEATURES + DEVICE_FEATURES };
 

@@ -149,6 +149,14 @@ int net_gpu_in(const net *n, int gpu, work_group g)
     return n->gpu_groups[gpu] >> g & 1 ? gpu : UNKNOWN;
 }
 
+bool net_gpu_ran(const net *n, int gpu, work_group g, work_unit u, int op)
+{
+    if (gpu == UNKNOWN || !(n->gpu_units[gpu * WORK_UNITS + (int)u] >> g & 1))
+        return false;
+    const uint32_t *ops = n->gpu_ops + (size_t)gpu * net_op_words(n->op_count);
+    return u != UNIT_NONE || op >= n->op_count || (ops[op / 32] >> op % 32 & 1);
+}
+
 int net_op(const net *n, int op)
 {
     return op < n->op_count && n->op_seen[op] ? op : UNKNOWN;

@@ -64,6 +64,9 @@ typedef struct net {
     const uint32_t *stack_groups;
     const uint32_t *gpu_groups; /* [gpu]: the same bits as for a stack. */
     const uint32_t *op_seen;    /* [op]: 1 if training saw the operator, else 0. */
+    const uint32_t *gpu_units;  /* [gpu][WORK_UNITS]: bit g if training saw kernels of group g on that unit. */
+    const uint32_t *gpu_ops;    /* [gpu][net_op_words()]: bits of the operators that training saw. */
+    const float *gpu_numbers;   /* [gpu][VIEW_NUMBERS]: the GPUs as training saw them; zeros for the unknown one. */
     const float *low, *high;    /* [group][FEATURE_COUNT]: range in training. */
 } net;
 
@@ -85,7 +88,13 @@ int net_gpu_find(const net *n, str name);
 int net_stack_in(const net *n, int stack, int otherwise, work_group g);
 int net_gpu_in(const net *n, int gpu, work_group g);
 int net_op(const net *n, int op);
-/* True if networks, or kernels of each of these groups (bits), were measured on the GPU. */
+/* True if such kernels were measured on the GPU: of this group on this unit, and without products this operator. */
+bool net_gpu_ran(const net *n, int gpu, work_group g, work_unit u, int op);
+static inline size_t net_op_words(int op_count)
+{
+    return ((size_t)op_count + 31) / 32;
+}
+/* True if the GPU has measured networks, or measured kernels of each of these groups (bits). */
 bool net_gpu_known(const net *n, int gpu, uint32_t groups);
 /* Returns the GPU whose host times apply. GPUs known only by single operators have no host. */
 int net_host_gpu(const net *n, int gpu);

@@ -1,6 +1,7 @@
 /* predict.c: predicts the time of a program: the distinct kernels of each group through its network, then the host,
  * then the interval. */
 #include "base/nearest.h"
+#include "predict/relatives.h"
 #include "predict/slice.h"
 #include "predict/weights.h"
 
@@ -12,7 +13,8 @@
 static const double LEAST_US = 1.5, LAUNCH_US = 5, VIEW_US = 2;
 
 typedef struct work_time {
-    double device_us, compute_us, memory_us, fixed_us; /* compute_us, memory_us and fixed_us sum to device_us. */
+    double device_us, compute_us, memory_us, fixed_us; /* The last three sum to the first. */
+    double least_us;                                   /* physical floor */
     ideal_time ideal;
     algorithm algorithm; /* `blocks` is 0 until it is computed. */
     double share_ms;     /* Share of one run in the latency. */
@@ -44,21 +46,48 @@ static size_t group_floats(work_group g, size_t count)
     return net_pass_floats(g, count) + net_group_shape(g).first;
 }
 
-/* Lower bound on kernel time, for kernels unlike any that were measured: clocks rarely exceed the data sheet by a
- * quarter, and a launch takes time. Bytes may come from the cache, and the compute time of kernels without products is
- * a guess, so neither counts. */
-static double least_us(const work *w, const ideal_time *ideal, const device_view *view, double pass_bytes)
+/* Bytes of a kernel that memory must carry. What the inputs' last use left in the cache comes from there: at most the
+ * cache, and nothing if more was touched since. Weights are read once in a pass. */
+static double traffic_of(const work *w, const device_view *view)
 {
-    static const double START_US = 1, CACHES = 8;
-    double least = fmax(w->macs > 0 ? 0.8 * ideal->compute_us : 0, START_US);
-    /* A pass that touches far more than the cache must read its weights from memory. Experts, a batch of matrices,
-     * are an exception. */
+    float nearest = fminf(w->reuse[0], w->reuse[1]);
+    double held = nearest <= view->l2_log2 ? fmin(view->l2_bytes, w->bytes - w->weight_bytes) : 0;
+    return w->bytes - held;
+}
+
+/* True if the bytes of the kernel are those that it touches. Experts form one batch and read a part of the matrices,
+ * attention may read a window of its keys, and lookups a part of their table. */
+static bool touches_all(const work *w)
+{
+    switch (w->group) {
+    case WORK_PRODUCT:
+        return w->gemm[0] <= 1;
+    case WORK_ATTENTION:
+    case WORK_MOVE:
+    case WORK_OTHER:
+        return false;
+    default:
+        return true;
+    }
+}
+
+/* Winograd's algorithm multiplies less than the counted FLOPs. */
+static bool is_winograd(const algorithm *chosen)
+{
+    return chosen->blocks > 0 && chosen->name && strncmp(chosen->name, "Winograd", strlen("Winograd")) == 0;
+}
+
+/* The physical floor of a kernel: its FLOPs at the peak of its unit, its bytes at the bandwidth, and a launch. The
+ * compute time of kernels without products is a guess and does not count. */
+static double least_us(const work *w, const work_time *t, const device_view *view, double pass_bytes)
+{
+    const ideal_time *ideal = &t->ideal;
+    static const double START_US = 1, CACHES = 8, WINOGRAD = 1 / 2.25;
+    double least = fmax(w->macs > 0 ? (is_winograd(&t->algorithm) ? WINOGRAD : 1) * ideal->compute_us : 0, START_US);
+    /* A pass that touches far more than the cache must read its weights from memory. */
     if (w->gemm[0] == 1 && pass_bytes > CACHES * view->l2_bytes)
         least = fmax(least, w->weight_bytes / view->bandwidth_b_s * 1e6);
-    /* Bytes far above the cache must be read. Attention is an exception, because it may read only a window of its
-     * keys. */
-    bool reads_once = w->group == WORK_PRODUCT || w->group == WORK_CONV;
-    return reads_once && w->bytes > CACHES * view->l2_bytes ? fmax(least, 0.7 * ideal->memory_us) : least;
+    return touches_all(w) ? fmax(least, traffic_of(w, view) / view->bandwidth_b_s * 1e6) : least;
 }
 
 /* Upper bound on the time of convolutions and attention unlike any that were measured, as a multiple of the roofline
@@ -116,32 +145,49 @@ static size_t pick_columns(const float *rows, size_t count, uint16_t picks[KERNE
     return picked;
 }
 
-/* Predicts the kernels of one group, which are contiguous in `order`. Sets `places` to the position of each work in
- * it. */
-static void time_group(const weights_view *v, const work_list *list, const int32_t *order, size_t count, runner who,
-                       const device_view *view, double pass_bytes, work_time *times, int32_t *places, float *room)
+/* What predicts a section: kernels of one group on one unit. */
+typedef struct section {
+    const weights_view *v;
+    const work_list *list;
+    const int32_t *order; /* [count] indices of works */
+    size_t count;
+    work_group group;
+    runner who;
+    double pass_bytes;
+    int32_t *places; /* [work]: its position in the section */
+    const work_time *algorithms; /* [work] */
+    float *room;
+} section;
+
+/* Computes the times of a section into times[0 … count). Efficiencies are those of the GPU `gpu`, seen as `like`;
+ * floors are those of `floors`. */
+static void time_like(const section *s, int gpu, const device_view *like, const device_view *floors, work_time *times)
 {
-    work_group g = list->items[order[0]].group;
-    size_t units = net_group_shape(g).first;
-    int gpu = net_gpu_in(&v->net, who.gpu, g);
+    const weights_view *v = s->v;
+    work_group g = s->group;
+    size_t units = net_group_shape(g).first, count = s->count;
     const net *n = gpu == UNKNOWN ? &v->new_gpu : &v->net;
+    float *room = s->room;
     net_pass pass = net_pass_at(n, g, count, room + units);
-    int stack = stack_on(v, net_stack_in(n, who.stack, who.unknown_stack, g), gpu);
+    int stack = stack_on(v, net_stack_in(n, s->who.stack, s->who.unknown_stack, g), gpu);
     const forest *trees = gpu == UNKNOWN ? NULL : forest_find(&v->forests, g, gpu, stack);
     net_bias_of(n, g, stack, gpu, room);
     pass.first_bias = room;
     pass.width = KERNEL_WIDTH;
     for (size_t i = 0; i < count; i++) {
-        const work *w = &list->items[order[i]];
+        const work *w = &s->list->items[s->order[i]];
         float *input = pass.input + i * KERNEL_WIDTH;
-        places[order[i]] = (int32_t)i;
-        if (w->like != order[i]) { /* The work with the same features, except for cache reuse, came earlier. */
-            memcpy(input, pass.input + (size_t)places[w->like] * KERNEL_WIDTH, KERNEL_WIDTH * sizeof *input);
-            features_set_reuse(w, view, input);
+        s->places[s->order[i]] = (int32_t)i;
+        times[i].ideal = ideal_of(w, floors);
+        times[i].algorithm = s->algorithms[s->order[i]].algorithm;
+        if (w->like != s->order[i]) { /* Its position precedes this one. */
+            memcpy(input, pass.input + (size_t)s->places[w->like] * KERNEL_WIDTH, KERNEL_WIDTH * sizeof *input);
+            features_set_reuse(w, like, input);
             net_clamp(n, g, input);
             continue;
         }
-        features_of(w, view, &times[order[i]].ideal, input);
+        ideal_time of_like = like == floors ? times[i].ideal : ideal_of(w, like);
+        features_of(w, like, &of_like, input);
         net_clamp(n, g, input);
         int op = net_op(n, w->op);
         memcpy(input + FEATURE_COUNT, n->params + n->at.ops + (size_t)op * OP_WIDTH, OP_WIDTH * sizeof *input);
@@ -152,7 +198,8 @@ static void time_group(const weights_view *v, const work_list *list, const int32
     net_forward(n, g, &pass);
     const head_bounds most = net_bounds(g);
     for (size_t i = 0; i < count; i++) {
-        work_time *t = &times[order[i]];
+        work_time *t = &times[i];
+        const work *w = &s->list->items[s->order[i]];
         const float *heads = pass.heads + i * HEADS;
         t->compute_us = t->ideal.steady_us * (double)net_factor(heads[HEAD_COMPUTE], most.compute);
         t->memory_us = t->ideal.memory_us * (double)net_factor(heads[HEAD_MEMORY], most.memory);
@@ -160,45 +207,140 @@ static void time_group(const weights_view *v, const work_list *list, const int32
         t->device_us = t->compute_us + t->memory_us + t->fixed_us;
         if (trees)
             scale_time(t, exp((double)forest_correction(&v->forests, trees, pass.input + i * KERNEL_WIDTH, stack,
-                                                        net_op(n, list->items[order[i]].op))));
-        double least = least_us(&list->items[order[i]], &t->ideal, view, pass_bytes);
-        if (t->device_us < least) {
-            t->fixed_us += least - t->device_us;
-            t->device_us = least;
-        }
-        double down = most_us(&list->items[order[i]], &t->ideal, gpu != UNKNOWN) / t->device_us;
+                                                        net_op(n, w->op))));
+        double down = most_us(w, &t->ideal, gpu != UNKNOWN) / t->device_us;
         if (down < 1)
             scale_time(t, down);
+    }
+}
+
+/* Operators of a section; equal ones mostly follow each other. */
+static size_t list_ops(const section *s, int16_t *ops)
+{
+    size_t count = 0;
+    for (size_t i = 0; i < s->count; i++) {
+        int16_t op = s->list->items[s->order[i]].op;
+        if (count == 0 || ops[count - 1] != op)
+            ops[count++] = op;
+    }
+    return count;
+}
+
+/* A relative of a relative, and so on, at most. */
+enum { MOST_STEPS = 4 };
+
+/* Predicts a section on a GPU that ran none of its kind. Kin gives the efficiencies, else the parameters for new GPUs;
+ * GPUs that are worse or better in every number bracket each kernel. */
+static void time_new(const section *s, work_unit unit, const device_view *view, int steps, work_time *times, arena *a)
+{
+    const net *n = &s->v->net;
+    int16_t *ops = arena_room(a, s->count, sizeof *ops);
+    relatives r = relatives_of(n, view, s->group, unit, ops, list_ops(s, ops));
+    const device_view kin = view_unpack(n->gpu_numbers + (size_t)r.kin * VIEW_NUMBERS, view->allows_tf32);
+    time_like(s, r.kin, r.kin == UNKNOWN ? view : &kin, view, times);
+    const int sides[] = {r.above, r.below};
+    work_time *other = arena_room(a, s->count, sizeof *other);
+    for (int side = 0; side < 2; side++) {
+        if (sides[side] == UNKNOWN || sides[side] == r.kin)
+            continue;
+        const device_view v = view_unpack(n->gpu_numbers + (size_t)sides[side] * VIEW_NUMBERS, view->allows_tf32);
+        if (side == 0 || r.ran_below)
+            time_like(s, sides[side], &v, &v, other);
+        else if (steps < MOST_STEPS)
+            time_new(s, unit, &v, steps + 1, other, a);
+        else
+            continue;
+        for (size_t i = 0; i < s->count; i++) {
+            double ratio = other[i].device_us / times[i].device_us;
+            if (side == 0 ? ratio > 1 : ratio < 1)
+                scale_time(&times[i], ratio);
+        }
+    }
+}
+
+static void time_section(const section *s, work_unit unit, bool is_known, const device_view *view, work_time *times,
+                         arena *a)
+{
+    arena_mark mark = arena_marked(a);
+    work_time *own = arena_room(a, s->count, sizeof *own);
+    if (is_known)
+        time_like(s, s->who.gpu, view, view, own);
+    else
+        time_new(s, unit, view, 0, own, a);
+    for (size_t i = 0; i < s->count; i++) {
+        work_time *t = &times[s->order[i]];
+        t->device_us = own[i].device_us;
+        t->compute_us = own[i].compute_us;
+        t->memory_us = own[i].memory_us;
+        t->fixed_us = own[i].fixed_us;
+    }
+    arena_rewind(a, mark);
+}
+
+/* Raises kernels to their physical floors. Mostly sums over kernels were measured, so the others give up as much, as
+ * far as they are above theirs. */
+static void keep_floors(const work_list *list, const device_view *view, double pass_bytes, work_time *times)
+{
+    double missing_us = 0, spare_us = 0;
+    for (int32_t i = 0; i < list->count; i++) {
+        times[i].least_us = least_us(&list->items[i], &times[i], view, pass_bytes);
+        double above = times[i].device_us - times[i].least_us;
+        *(above < 0 ? &missing_us : &spare_us) += fabs(above) * list->items[i].count;
+    }
+    if (!(missing_us > 0))
+        return;
+    double kept = spare_us > missing_us ? 1 - missing_us / spare_us : 0;
+    for (int32_t i = 0; i < list->count; i++) {
+        double least = times[i].least_us;
+        scale_time(&times[i], (least + fmax(times[i].device_us - least, 0) * kept) / times[i].device_us);
     }
 }
 
 static void time_by_weights(const weights_view *v, const work_list *list, runner who, const device_view *view,
                             work_time *times, arena *a)
 {
-    int32_t first[WORK_GROUP_COUNT + 1] = {0}, next[WORK_GROUP_COUNT];
-    for (int32_t i = 0; i < list->count; i++)
-        first[list->items[i].group + 1]++;
-    for (int g = 0; g < WORK_GROUP_COUNT; g++) {
-        next[g] = first[g];
-        first[g + 1] += first[g];
+    enum { SECTIONS = WORK_GROUP_COUNT * WORK_UNITS * 2 }; /* group, unit, known or not */
+    int32_t first[SECTIONS + 1] = {0}, next[SECTIONS];
+    uint8_t *sections = arena_room(a, (size_t)list->count + 1, 1);
+    for (int32_t i = 0; i < list->count; i++) {
+        const work *w = &list->items[i];
+        work_unit unit = unit_of(w, view);
+        sections[i] = (uint8_t)(((int)w->group * WORK_UNITS + (int)unit) * 2 +
+                                (int)net_gpu_ran(&v->net, who.gpu, w->group, unit, w->op));
+        first[sections[i] + 1]++;
+    }
+    for (int k = 0; k < SECTIONS; k++) {
+        next[k] = first[k];
+        first[k + 1] += first[k];
     }
     int32_t *order = arena_room(a, (size_t)list->count + 1, sizeof *order);
     int32_t *places = arena_room(a, (size_t)list->count + 1, sizeof *places);
     for (int32_t i = 0; i < list->count; i++)
-        order[next[list->items[i].group]++] = i;
-    size_t most = 0; /* All groups share one buffer, which stays in the cache. */
-    for (int g = 0; g < WORK_GROUP_COUNT; g++) {
-        size_t floats = group_floats((work_group)g, (size_t)(first[g + 1] - first[g]));
+        order[next[sections[i]]++] = i;
+    size_t most = 0; /* All sections share one buffer, which stays in the cache. */
+    for (int k = 0; k < SECTIONS; k++) {
+        size_t floats = group_floats((work_group)(k / 2 / WORK_UNITS), (size_t)(first[k + 1] - first[k]));
         most = floats > most ? floats : most;
     }
     float *room = arena_room(a, most, sizeof *room);
     double pass_bytes = 0;
     for (int32_t i = 0; i < list->count; i++)
         pass_bytes += list->items[i].bytes * list->items[i].count;
-    for (int g = 0; g < WORK_GROUP_COUNT; g++)
-        if (first[g + 1] > first[g])
-            time_group(v, list, order + first[g], (size_t)(first[g + 1] - first[g]), who, view, pass_bytes, times,
-                       places, room);
+    for (int k = 0; k < SECTIONS; k++) {
+        section s = {.v = v,
+                     .list = list,
+                     .order = order + first[k],
+                     .count = (size_t)(first[k + 1] - first[k]),
+                     .group = (work_group)(k / 2 / WORK_UNITS),
+                     .who = who,
+                     .pass_bytes = pass_bytes,
+                     .places = places,
+                     .algorithms = times,
+                     .room = room};
+        if (s.count > 0)
+            time_section(&s, (work_unit)(k / 2 % WORK_UNITS), k % 2, view, times, a);
+    }
+    keep_floors(list, view, pass_bytes, times);
 }
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
@@ -217,6 +359,37 @@ static void join(joint_time *j)
     j->waiting_ms = joint - j->device_ms;
 }
 
+/* Shortens kernels by a share of what they are above their physical floors. */
+void prediction_limit(prediction *p, const prediction *other)
+{
+    double least_ms = 0;
+    for (int32_t i = 0; i < p->kernel_count; i++)
+        least_ms += fmin(p->kernels[i].figures->least_us, p->kernels[i].device_us) * p->kernels[i].runs / 1e3;
+    double device = fmin(p->device_ms, fmax(other->device_ms, least_ms)), host = fmin(p->host_ms, other->host_ms);
+    double fixed = fmin(p->fixed_ms, other->fixed_ms);
+    joint_time j = {.device_ms = device, .host_ms = host, .fixed_ms = fixed};
+    join(&j);
+    if (!(j.latency_ms < p->latency_ms))
+        return;
+    double waited = p->latency_ms - p->device_ms, waits = j.latency_ms - device;
+    double above_ms = p->device_ms - least_ms;
+    double kept = above_ms > 0 ? (device - least_ms) / above_ms : 1, of_wait = waited > 0 ? waits / waited : 1;
+    for (int32_t i = 0; i < p->kernel_count; i++) {
+        kernel_time *t = &p->kernels[i];
+        double least_us = fmin(t->figures->least_us, t->device_us);
+        double wait_ms = t->share_ms - t->device_us * t->runs / 1e3;
+        t->device_us = least_us + (t->device_us - least_us) * kept;
+        t->share_ms = t->device_us * t->runs / 1e3 + wait_ms * of_wait;
+    }
+    double shrinks = j.latency_ms / p->latency_ms;
+    p->latency_ms = j.latency_ms;
+    p->low_ms *= shrinks;
+    p->high_ms *= shrinks;
+    p->device_ms = device;
+    p->host_ms = host;
+    p->fixed_ms = fixed;
+}
+
 double predict_joint_ms(double device_ms, double host_ms)
 {
     joint_time j = {.device_ms = device_ms, .host_ms = host_ms};
@@ -224,11 +397,12 @@ double predict_joint_ms(double device_ms, double host_ms)
     return j.latency_ms;
 }
 
-static kernel_bound bound_of(const work_time *t)
+/* A kernel that mostly takes its fixed time is bound by its launch, others by the longer side of the roofline. */
+static kernel_bound bound_of(const work *w, const work_time *t)
 {
-    if (t->fixed_us > t->compute_us && t->fixed_us > t->memory_us)
+    if (t->fixed_us > t->compute_us + t->memory_us)
         return BOUND_LAUNCH;
-    return t->compute_us > t->memory_us ? BOUND_COMPUTE : BOUND_MEMORY;
+    return w->flops / t->ideal.peak_flops * 1e6 > t->ideal.memory_us ? BOUND_COMPUTE : BOUND_MEMORY;
 }
 
 /* Host time of one run. A library launches its kernels one after another, without the framework in between; DeepBench's
@@ -240,7 +414,7 @@ static double host_us_of(const work *w, const double *host_us)
     return own_us + share * (fmin(library_us, own_us) - own_us);
 }
 
-static kernel_figures figures_of_work(const work *w, const work_time *from, double host_us)
+static kernel_figures figures_of_work(const work *w, const work_time *from, const device_view *view, double host_us)
 {
     const algorithm *chosen = &from->algorithm;
     kernel_figures f = {
@@ -248,6 +422,8 @@ static kernel_figures figures_of_work(const work *w, const work_time *from, doub
         .compute_us = from->ideal.compute_us,
         .memory_us = from->ideal.memory_us,
         .peak_flops = from->ideal.peak_flops,
+        .least_us = from->least_us,
+        .traffic_bytes = traffic_of(w, view),
         .algorithm = chosen->name,
         .reason = chosen->reason,
         .tile_m = chosen->tile_m,
@@ -257,7 +433,7 @@ static kernel_figures figures_of_work(const work *w, const work_time *from, doub
         .waves = chosen->waves,
         .wave_efficiency = chosen->wave_efficiency,
         .occupancy = chosen->occupancy,
-        .bound = bound_of(from),
+        .bound = bound_of(w, from),
     };
     for (int i = 0; i < 4; i++)
         f.gemm[i] = w->gemm[i] < 9e18 ? (int64_t)w->gemm[i] : (int64_t)9e18;
@@ -332,8 +508,8 @@ static void time_slice(const slice_setting *slice, const weights_view *v, const 
     work_time *whole = ARENA_ARRAY(a, work_time, (size_t)list->count + 1);
     for (int32_t i = 0; i < list->count; i++)
         whole[i].ideal = ideal_of(&list->items[i], &whole_view);
-    time_by_weights(v, list, who, &whole_view, whole, a);
     choose_algorithms(p, list, &whole_view, whole);
+    time_by_weights(v, list, who, &whole_view, whole, a);
     choose_algorithms(p, list, view, times);
     slice_term *terms = slice_terms(p, list, view, times, a);
     slice_term *whole_terms = slice_terms(p, list, &whole_view, whole, a);
@@ -400,6 +576,12 @@ static const char *stack_note(const net *n, str asked, int used, int runtime, ar
         .ptr;
 }
 
+/* GPUs are compared on one host. A named stack is that of measurements, so their machine launches. */
+static bool launches_on_own_host(const setting *where, int stack)
+{
+    return where->on_own_host || stack >= UNKNOWN_STACKS;
+}
+
 prediction *predict_program(const predictor *with, const program *p, const work_list *works, const setting *where,
                             arena *a)
 {
@@ -409,6 +591,7 @@ prediction *predict_program(const predictor *with, const program *p, const work_
     work_time *times = arena_room(a, (size_t)list.count + 1, sizeof *times);
     for (int32_t i = 0; i < list.count; i++) {
         times[i].ideal = ideal_of(&list.items[i], &view);
+        times[i].least_us = 0;
         time_by_physics(&times[i]);
     }
     weights_view v;
@@ -423,7 +606,8 @@ prediction *predict_program(const predictor *with, const program *p, const work_
         who.stack = net_stack_find(&v.net, where->stack, who.unknown_stack,
                                    where->is_operator ? ANY_RUNTIME : (int)where->lower.runtime);
         who.gpu = where->device->is_other ? UNKNOWN : net_gpu_find(&v.net, where->device->texts[DEVICE_NAME]);
-        int host_gpu = net_host_gpu(&v.net, who.gpu);
+        /* The unknown GPU's host is the mean of all measured ones, the reference host. */
+        int host_gpu = launches_on_own_host(where, who.stack) ? net_host_gpu(&v.net, who.gpu) : UNKNOWN;
         const net *host = host_gpu == UNKNOWN ? &v.new_gpu : &v.net;
         const float *w = host->params;
         int host_stack = stack_on(&v, who.stack, host_gpu);
@@ -438,6 +622,7 @@ prediction *predict_program(const predictor *with, const program *p, const work_
             slice.launch_us = slice_launch_us(&slice.constants, where->stack);
             time_slice(&slice, &v, p, &list, who, &view, times, a);
         } else {
+            choose_algorithms(p, &list, &view, times);
             time_by_weights(&v, &list, who, &view, times, a);
         }
         if (isnan(slice.launch_us))
@@ -476,9 +661,9 @@ prediction *predict_program(const predictor *with, const program *p, const work_
     choose_algorithms(p, &list, &view, times);
     kernel_figures *figures = arena_room(a, (size_t)list.count + 1, sizeof *figures);
     for (int32_t i = 0; i < list.count; i++) {
-        figures[i] = figures_of_work(&list.items[i], &times[i], host_us_of(&list.items[i], host_us));
-        /* Latency of a kernel: its run time plus its share of the waiting, in proportion to launch time. Kernels of
-         * a loop that never runs take no time. */
+        figures[i] = figures_of_work(&list.items[i], &times[i], &view, host_us_of(&list.items[i], host_us));
+        /* Its run time plus its share of the waiting, by launch time. Kernels of a loop that never runs take no
+         * time. */
         times[i].share_ms = times[i].device_us / 1e3 +
                             (j.host_ms > 0 ? j.waiting_ms * figures[i].host_us / (j.host_ms * 1e3) : 0) +
                             (launches > 0 ? j.fixed_ms / launches : 0);
@@ -491,12 +676,16 @@ prediction *predict_program(const predictor *with, const program *p, const work_
         int32_t of = list.of_kernel[i];
         r->kernels[i] = of < 0 ? (kernel_time){.figures = &figures[list.count]}
                                : (kernel_time){.device_us = times[of].device_us,
+                                               .runs = (double)p->kernels.items[i].repeat,
                                                .share_ms = times[of].share_ms * (double)p->kernels.items[i].repeat,
                                                .figures = &figures[of]};
     }
     r->latency_ms = j.latency_ms;
     r->device_ms = j.device_ms;
     r->host_ms = j.host_ms;
+    r->fixed_ms = j.fixed_ms;
+    r->kernel_count = p->kernels.count;
+    r->stack_is_measured = with && who.stack >= UNKNOWN_STACKS;
     r->unknown_share = j.device_ms > 0 ? unknown_us / (j.device_ms * 1e3) : 0;
     double half = log(2);
     r->interval_kind = "physics alone";

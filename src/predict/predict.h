@@ -17,6 +17,7 @@ typedef struct setting {
     bool returns;
     bool norms_in_place; /* Batch norms work in place if lifetime_has_abn() (InPlace-ABN). Affects memory only. */
     bool is_operator;    /* A single operator, whose timer does not wait for the launch. */
+    bool on_own_host;    /* A measured row: the host of the GPU's measurements launches, not the reference host. */
     str stack;           /* Software stack ("pt2.4-cu124"). An empty or unknown name selects 'unknown'. */
 } setting;
 
@@ -29,6 +30,8 @@ typedef struct kernel_figures {
     double compute_us; /* Roofline: FLOPs at the peak of the usable units. */
     double memory_us;  /* Roofline: bytes at the memory bandwidth. */
     double peak_flops; /* Peak of those units, FLOP/s. */
+    double least_us;      /* Physical floor of one run. */
+    double traffic_bytes; /* Bytes that memory carries in one run: those that the cache does not hold. */
     /* Algorithm of a product or convolution ("implicit GEMM", "Winograd" …); NULL for other kernels. */
     const char *algorithm;
     const char *reason;     /* Reason for the algorithm. */
@@ -43,6 +46,7 @@ typedef struct kernel_figures {
 
 typedef struct kernel_time {
     double device_us; /* Time of one run; 0 for views. */
+    double runs;
     double share_ms;  /* Its share of the latency: all runs, and the wait for the host. Sums to the latency. */
     const kernel_figures *figures; /* One of the prediction's figures. */
 } kernel_time;
@@ -55,7 +59,10 @@ typedef struct prediction {
     const char *interval_kind;          /* Calibration set ("known GPUs with familiar layers" …). */
     /* Stack used instead of the requested one; NULL if the requested one was measured. */
     const char *stack_note;
+    bool stack_is_measured; /* A measured stack was named. */
+    double fixed_ms;        /* Time of a pass outside of its kernels. */
     kernel_time *kernels; /* One per kernel of the program. */
+    int32_t kernel_count;
     const kernel_figures *figures;
     int32_t figures_count;
 } prediction;
@@ -74,6 +81,9 @@ const char *predictor_identity(const predictor *p, arena *a);
 struct work_list;
 prediction *predict_program(const predictor *with, const program *p, const struct work_list *works,
                             const setting *where, arena *a);
+
+/* Limits the times of `p` to those of `other`, which its runtime could run instead. */
+void prediction_limit(prediction *p, const prediction *other);
 
 /* Latency of a program from kernel time and host time: a smooth maximum. */
 double predict_joint_ms(double device_ms, double host_ms);

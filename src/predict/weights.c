@@ -28,7 +28,8 @@ size_t weights_size(const weights_header *h)
     if (at.count != h->param_count)
         return 0;
     size_t names = ((size_t)h->stack_count + h->gpu_count) * WEIGHTS_NAME;
-    size_t marks = (size_t)h->stack_count + h->gpu_count + h->op_count;
+    size_t marks = (size_t)h->stack_count + h->gpu_count * (1 + (size_t)WORK_UNITS + VIEW_NUMBERS) + h->op_count;
+    marks += h->gpu_count * net_op_words((int)h->op_count);
     size_t floats = marks + 2 * at.count + (size_t)RANGE_FLOATS * 2 + (size_t)INTERVAL_KINDS * h->stack_count;
     size_t forests = h->forest_count * sizeof(forest) + h->tree_count * sizeof(forest_tree);
     floats += FOREST_FLOATS;
@@ -59,7 +60,10 @@ void weights_open(const predictor *p, weights_view *view)
     n->stack_groups = (const uint32_t *)(const void *)next;
     n->gpu_groups = n->stack_groups + n->stack_count;
     n->op_seen = n->gpu_groups + n->gpu_count;
-    n->params = (const float *)(const void *)(n->op_seen + n->op_count);
+    n->gpu_units = n->op_seen + n->op_count;
+    n->gpu_ops = n->gpu_units + n->gpu_count * WORK_UNITS;
+    n->gpu_numbers = (const float *)(const void *)(n->gpu_ops + (size_t)n->gpu_count * net_op_words(n->op_count));
+    n->params = n->gpu_numbers + n->gpu_count * VIEW_NUMBERS;
     n->low = n->params + 2 * (size_t)h->param_count;
     n->high = n->low + RANGE_FLOATS;
     view->new_gpu = *n;
@@ -109,7 +113,13 @@ static bool ranges_are_sound(const net *n)
     return true;
 }
 
-/* True if no interval is negative; 0 means too few hold-out rows. */
+/* Far above any data sheet. Only the logarithm of the clocks is negative. */
+static bool numbers_are_sound(const net *n)
+{
+    return all_within(n->gpu_numbers, (size_t)n->gpu_count * VIEW_NUMBERS, 1e20F);
+}
+
+/* Not negative; 0 means too few hold-out rows. */
 static bool intervals_are_sound(const weights_view *v)
 {
     size_t count = (size_t)INTERVAL_KINDS * (size_t)v->net.stack_count;
@@ -148,6 +158,8 @@ const char *weights_wrong(const weights_view *v)
 {
     if (!params_are_sound(&v->net) || !params_are_sound(&v->new_gpu))
         return "parameters of the weights are absurd or not finite";
+    if (!numbers_are_sound(&v->net))
+        return "numbers of the GPUs in the weights are impossible";
     if (!ranges_are_sound(&v->net))
         return "feature ranges of the weights are impossible";
     if (!intervals_are_sound(v))

@@ -5,6 +5,8 @@
  *    weights_header
  *    names of stacks, then of GPUs: WEIGHTS_NAME bytes each, zero-padded; the first ones are 'unknown' (net.h)
  *    groups that training saw: uint32 [stack], [gpu], [op], as in net.h
+ *    the same by arithmetic unit: uint32 [gpu][WORK_UNITS]; by operator: uint32 [gpu][net_op_words()]
+ *    numbers of the GPUs that training saw: float [gpu][VIEW_NUMBERS]
  *    parameters: float [2][param_count], in the layout of net.h, for known and for new GPUs; first layers take raw
  *      features
  *    ranges: float [2][group][feature]: minimum and maximum of each feature in training
@@ -19,7 +21,7 @@
 #include "predict/predict.h"
 
 enum {
-    WEIGHTS_VERSION = 7,
+    WEIGHTS_VERSION = 8,
     WEIGHTS_NAME = 32,
     /* Bins of the share of time in unfamiliar kernels. */
     NOVELTY_BINS = 4,

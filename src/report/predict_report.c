@@ -23,7 +23,8 @@ bound_shares predict_bounds(const sooth_prediction *p)
         sooth_predicted_kernel k = sooth_predicted_kernel_at(p, i);
         *(*k.bound == 'c'   ? &shares.compute_ms
           : *k.bound == 'm' ? &shares.memory_ms
-                            : &shares.launch_ms) += k.latency_ms;
+                            : &shares.launch_ms) += k.device_us / 1e3;
+        shares.launch_ms += k.latency_ms - k.device_us / 1e3; /* The GPU waits for the host. */
     }
     return shares;
 }

@@ -112,6 +112,7 @@ static void make(made *m)
     d->stack_count = UNKNOWN_STACKS + 1;
     d->gpu_count = 2;
     d->op_seen = ARENA_ARRAY(&m->arena, uint32_t, (size_t)aten_number_count());
+    d->gpu_ops = ARENA_ARRAY(&m->arena, uint32_t, MAX_GPUS * net_op_words(aten_number_count()));
     d->items = ARENA_ARRAY(&m->arena, example, EXAMPLES);
     d->count = EXAMPLES;
     uint32_t seed = 7;

@@ -1,0 +1,102 @@
+/* alternatives.c: predicts a setting and the settings that bound it. */
+#include "predict/alternatives.h"
+#include "predict/setting.h"
+
+#include <math.h>
+
+enum { MOST_ALTERNATIVES = 3 };
+
+/* Lists settings whose kernels this one could run. */
+static int list_alternatives(const setting *where, lower_options *to)
+{
+    lower_options o = where->lower;
+    int count = 0;
+    if (o.mode != MODE_INFER)
+        return 0;
+    to[0] = to[1] = to[2] = o;
+    switch (o.precision) {
+    case PRECISION_INT8:
+    case PRECISION_FP8:
+    case PRECISION_INT4:
+        to[count++].precision = PRECISION_FP16;
+        return count;
+    case PRECISION_FP16:
+        if (o.runtime != RUNTIME_ENGINE)
+            to[count++].precision = PRECISION_AMP_FP16;
+        break;
+    case PRECISION_BF16:
+        if (o.runtime != RUNTIME_ENGINE)
+            to[count++].precision = PRECISION_AMP_BF16;
+        break;
+    case PRECISION_TF32:
+        to[count++].precision = PRECISION_FP32;
+        break;
+    default:
+        break;
+    }
+    if (o.runtime == RUNTIME_INDUCTOR && (o.precision == PRECISION_FP32 || o.precision == PRECISION_TF32))
+        to[count++].runtime = RUNTIME_EAGER;
+    if (o.runtime == RUNTIME_ENGINE)
+        for (int layout = LAYOUT_NCHW; layout <= LAYOUT_NHWC; layout++) {
+            to[count].layout = (lower_layout)layout;
+            to[count++].runtime = RUNTIME_INDUCTOR;
+        }
+    return count;
+}
+
+static bool has_maps(const lowered *l)
+{
+    for (int32_t i = 0; i < l->works.count; i++)
+        if (l->works.items[i].group <= WORK_GROUPED)
+            return true;
+    return false;
+}
+
+static prediction *predict_one(sooth_model *model, const predictor *with, const setting *where, lowered **held,
+                               arena *a)
+{
+    *held = lowered_get(model, &where->lower);
+    return predict_program(with, (*held)->program, &(*held)->works, where, a);
+}
+
+/* Limits a prediction to those of the alternatives, and these to theirs. */
+static void limit_by_alternatives(prediction *p, sooth_model *model, const predictor *with, const setting *where,
+                                  arena *a)
+{
+    lower_options to[MOST_ALTERNATIVES];
+    int count = list_alternatives(where, to);
+    for (int i = 0; i < count; i++) {
+        setting other = *where;
+        other.lower = to[i];
+        setting_settle(&other);
+        if (setting_refusal(&other))
+            continue;
+        lowered *held;
+        prediction *limit = predict_best(model, with, &other, &held, a);
+        prediction_limit(p, limit);
+        lowered_release(held);
+    }
+}
+
+prediction *predict_best(sooth_model *model, const predictor *with, setting *where, lowered **held, arena *a)
+{
+    prediction *p = predict_one(model, with, where, held, a);
+    if (!with || where->on_own_host || p->stack_is_measured || where->device->whole)
+        return p;
+    if (where->lower.runtime == RUNTIME_ENGINE && has_maps(*held)) {
+        setting other = *where;
+        other.lower.layout = where->lower.layout == LAYOUT_NCHW ? LAYOUT_NHWC : LAYOUT_NCHW;
+        lowered *held_other;
+        prediction *turned = predict_one(model, with, &other, &held_other, a);
+        bool is_faster = turned->latency_ms < p->latency_ms ||
+                         (turned->latency_ms <= p->latency_ms && other.lower.layout == LAYOUT_NHWC);
+        lowered_release(is_faster ? *held : held_other);
+        if (is_faster) {
+            *where = other;
+            *held = held_other;
+            p = turned;
+        }
+    }
+    limit_by_alternatives(p, model, with, where, a);
+    return p;
+}

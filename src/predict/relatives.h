@@ -1,0 +1,21 @@
+/* relatives.h: measured relatives of a GPU on which a kind of kernel was never measured.
+ *
+ * Kin has the same chip: its efficiencies hold for every GPU of that chip, with the GPU's own peaks and bandwidth. A
+ * GPU that is at least as good in every number that the kernels can use is no slower, so measured GPUs below and above
+ * bracket the time. */
+#ifndef SOOTH_PREDICT_RELATIVES_H
+#define SOOTH_PREDICT_RELATIVES_H
+
+#include "predict/net.h"
+
+typedef struct relatives {
+    int kin;   /* UNKNOWN: none */
+    int below; /* nearest GPU that training saw and that is no better in any number; UNKNOWN: none */
+    bool ran_below; /* such kernels were measured there */
+    int above; /* weakest measured GPU that is no worse in any number */
+} relatives;
+
+/* Finds the relatives of `d` that ran kernels of group `g` on unit `u`, and without products all of these operators. */
+relatives relatives_of(const net *n, const device_view *d, work_group g, work_unit u, const int16_t *ops, size_t count);
+
+#endif
