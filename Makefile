@@ -221,6 +221,11 @@ coverage: ## what of src/ the tests reach in a clone with nothing beside it, by 
 	    CFLAGS='-O0 -g --coverage -fprofile-update=atomic'
 	@tests/tools/coverage.py build-coverage $(TESTS)
 
+.PHONY: sanity
+sanity: ## rules that every answer must keep, over the zoo, GPUs, batches and settings (minutes)
+	@$(MAKE) --no-print-directory $(JOBS) -s all
+	@SOOTH_BUILD=$(abspath $(BUILD)) tests/suites/sanity.py --all
+
 .PHONY: growth
 growth: ## instructions for N, 2N, 4N of everything that can grow; the table goes to tests/README.md
 	@tools/deps.sh develop

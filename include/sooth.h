@@ -421,7 +421,7 @@ typedef struct sooth_prediction_totals {
     double throughput_per_s;   /* samples */
     int64_t flops, bytes;      /* Sums over all kernels: bytes read and written. */
     double compute_share;      /* GPU utilization: achieved FLOP/s ÷ peak for the precision. */
-    double dram_share;         /* Achieved bytes per second ÷ memory bandwidth. */
+    double dram_share;         /* Bytes per second that memory carries ÷ its bandwidth. */
     double occupancy;          /* Occupancy: resident threads ÷ maximum; time-weighted mean. */
     double wave_efficiency;    /* Thread blocks ÷ capacity of their waves; time-weighted mean. */
     double layer_share;        /* Achieved FLOP/s ÷ peak of the units that each kernel can use; time-weighted mean. */

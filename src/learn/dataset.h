@@ -52,7 +52,7 @@ typedef struct dataset {
     uint64_t identity;   /* hash of all data; checkpoints compare it */
     float *mean, *scale; /* [group][FEATURE_COUNT], over all samples */
     float *low, *high;   /* feature ranges, over the examples last passed to dataset_seen() */
-    uint32_t stack_groups[MAX_STACKS], gpu_groups[MAX_GPUS], *op_seen; /* masks of net.h, over the same examples */
+    uint32_t stack_groups[MAX_STACKS], gpu_groups[MAX_GPUS], *op_seen; /* masks as in net.h */
     uint32_t gpu_units[MAX_GPUS * WORK_UNITS], *gpu_ops;
     float gpu_numbers[MAX_GPUS * VIEW_NUMBERS];
     sample_program **made; /* programs that threads allocated outside the arena */

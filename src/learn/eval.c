@@ -1,5 +1,6 @@
 /* eval.c: predicts all rows of tables. */
 #include "learn/eval.h"
+#include "predict/alternatives.h"
 #include "base/threads.h"
 #include "device/mig.h"
 #include "graph/infer.h"
@@ -72,8 +73,10 @@ static void answer_energy(const eval_run *run, eval_row *row, const program *pro
 }
 
 /* `added_ms`: time added by the source's timer or by copying the input. A single operator does not wait for the
- * host, so its roofline is the device time. Learned latencies already include the timer. */
-static void answer_program(eval_run *run, eval_row *row, const program *program, double added_ms, arena *a)
+ * host, so its roofline is the device time. Learned latencies already include the timer. `model` is NULL for operators;
+ * a network is limited as in a user's call. */
+static void answer_program(eval_run *run, eval_row *row, sooth_model *model, const program *program, double added_ms,
+                           arena *a)
 {
     const setting *where = &row->row->where;
     work_list works = work_of_program(program, a);
@@ -82,6 +85,8 @@ static void answer_program(eval_run *run, eval_row *row, const program *program,
     row->roofline_ms = physics_ms + added_ms;
     if (run->with) {
         p = predict_program(run->with, program, &works, where, a);
+        if (model)
+            limit_by_alternatives(p, model, run->with, where, a);
         added_ms = row->row->kernels ? added_ms : 0; /* the fixed time of a network's stack includes the input's copy */
         scale = 1;
     }
@@ -140,7 +145,7 @@ static void answer_lowered(eval_run *run, const uint32_t *indices, size_t count,
         row->work[0] = (double)totals.macs;
         row->work[1] = (double)totals.activation_bytes;
         row->work[2] = (double)totals.params;
-        answer_program(run, row, program, row_copy_ms(row->row, input_bytes(model, &row->row->where.lower)), a);
+        answer_program(run, row, model, program, row_copy_ms(row->row, input_bytes(model, &row->row->where.lower)), a);
         answer_memory(row, program, &model->net, a);
     }
 }
@@ -210,7 +215,7 @@ static void answer_operator(eval_run *run, eval_row *row, size_t worker)
         row->work[1] += (double)k->bytes_written;
         row->work[2] += (double)k->bytes_read;
     }
-    answer_program(run, row, p, row->row->timer_us / 1e3, a);
+    answer_program(run, row, NULL, p, row->row->timer_us / 1e3, a);
 }
 
 static void answer_job(void *context, size_t item, size_t worker)

@@ -154,7 +154,6 @@ static void set_parts(table_reader *t, measured_row *row, const int *columns)
         {SETTING_MODE, LABEL_MODE},           {SETTING_OPTIMIZER, LABEL_OPTIMIZER},
     };
     row->where = setting_default();
-    row->where.on_own_host = true;
     for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++) {
         str name = csv_at(&t->csv, columns[PARTS[i].column]);
         if (!setting_set(&row->where, PARTS[i].part, name))
@@ -204,6 +203,7 @@ static void read_label(table_reader *t, measured_row *row, const int *columns)
     if (mig.len && row->where.device)
         set_slice(t, row, mig);
     setting_settle(&row->where);
+    row->where.on_own_host = row->source.len > 0; /* as for a user's call */
     source_follow(&row->where, row->source, t->fail);
     row->copies_input = str_starts(row->source, "torchvision");
     table_positive(t, row, columns[LABEL_LATENCY], "latency_ms", &row->latency_ms);

@@ -39,6 +39,7 @@ static int list_alternatives(const setting *where, lower_options *to)
     if (o.runtime == RUNTIME_ENGINE)
         for (int layout = LAYOUT_NCHW; layout <= LAYOUT_NHWC; layout++) {
             to[count].layout = (lower_layout)layout;
+            to[count].narrow_cache = false;
             to[count++].runtime = RUNTIME_INDUCTOR;
         }
     return count;
@@ -59,11 +60,18 @@ static prediction *predict_one(sooth_model *model, const predictor *with, const 
     return predict_program(with, (*held)->program, &(*held)->works, where, a);
 }
 
-/* Limits a prediction to those of the alternatives, and these to theirs. */
-static void limit_by_alternatives(prediction *p, sooth_model *model, const predictor *with, const setting *where,
-                                  arena *a)
+/* A stack that is named or a benchmark's row stands for measurements. Slices have a model of their own. */
+static bool measurements_stand(const prediction *p, const predictor *with, const setting *where)
+{
+    return !with || where->on_own_host || p->stack_is_measured || where->device->whole;
+}
+
+/* The alternatives are limited to theirs. */
+void limit_by_alternatives(prediction *p, sooth_model *model, const predictor *with, const setting *where, arena *a)
 {
     lower_options to[MOST_ALTERNATIVES];
+    if (measurements_stand(p, with, where))
+        return;
     int count = list_alternatives(where, to);
     for (int i = 0; i < count; i++) {
         setting other = *where;
@@ -81,9 +89,7 @@ static void limit_by_alternatives(prediction *p, sooth_model *model, const predi
 prediction *predict_best(sooth_model *model, const predictor *with, setting *where, lowered **held, arena *a)
 {
     prediction *p = predict_one(model, with, where, held, a);
-    if (!with || where->on_own_host || p->stack_is_measured || where->device->whole)
-        return p;
-    if (where->lower.runtime == RUNTIME_ENGINE && has_maps(*held)) {
+    if (!measurements_stand(p, with, where) && where->lower.runtime == RUNTIME_ENGINE && has_maps(*held)) {
         setting other = *where;
         other.lower.layout = where->lower.layout == LAYOUT_NCHW ? LAYOUT_NHWC : LAYOUT_NCHW;
         lowered *held_other;

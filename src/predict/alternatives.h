@@ -9,4 +9,8 @@
  * a measured row is scored, measurements stand. `*held` receives a reference to the program. Allocates in `a`. */
 prediction *predict_best(sooth_model *model, const predictor *with, setting *where, lowered **held, arena *a);
 
+/* Limits a prediction of the bound model to those of the settings that it could run instead. Does nothing where
+ * measurements stand. */
+void limit_by_alternatives(prediction *p, sooth_model *model, const predictor *with, const setting *where, arena *a);
+
 #endif

@@ -131,7 +131,7 @@ double unit_peak(work_unit u, const device_view *d)
     return peaks[u];
 }
 
-/* Instructions per element read or written. The learned part corrects it. */
+/* Instructions per element read or written; the networks learn the deviation. */
 static const double OPERATIONS_PER_OPERAND = 16;
 
 /* Threads per multiprocessor that run at once. */

@@ -94,7 +94,7 @@ static inline size_t net_op_words(int op_count)
 {
     return ((size_t)op_count + 31) / 32;
 }
-/* True if the GPU has measured networks, or measured kernels of each of these groups (bits). */
+/* True if networks, or kernels of each of these groups (bits), were measured on the GPU. */
 bool net_gpu_known(const net *n, int gpu, uint32_t groups);
 /* Returns the GPU whose host times apply. GPUs known only by single operators have no host. */
 int net_host_gpu(const net *n, int gpu);

@@ -180,7 +180,7 @@ static void time_like(const section *s, int gpu, const device_view *like, const 
         s->places[s->order[i]] = (int32_t)i;
         times[i].ideal = ideal_of(w, floors);
         times[i].algorithm = s->algorithms[s->order[i]].algorithm;
-        if (w->like != s->order[i]) { /* Its position precedes this one. */
+        if (w->like != s->order[i]) { /* The work with the same features, except for cache reuse, came earlier. */
             memcpy(input, pass.input + (size_t)s->places[w->like] * KERNEL_WIDTH, KERNEL_WIDTH * sizeof *input);
             features_set_reuse(w, like, input);
             net_clamp(n, g, input);
@@ -662,8 +662,8 @@ prediction *predict_program(const predictor *with, const program *p, const work_
     kernel_figures *figures = arena_room(a, (size_t)list.count + 1, sizeof *figures);
     for (int32_t i = 0; i < list.count; i++) {
         figures[i] = figures_of_work(&list.items[i], &times[i], &view, host_us_of(&list.items[i], host_us));
-        /* Its run time plus its share of the waiting, by launch time. Kernels of a loop that never runs take no
-         * time. */
+        /* Latency of a kernel: its run time plus its share of the waiting, in proportion to launch time. Kernels of
+         * a loop that never runs take no time. */
         times[i].share_ms = times[i].device_us / 1e3 +
                             (j.host_ms > 0 ? j.waiting_ms * figures[i].host_us / (j.host_ms * 1e3) : 0) +
                             (launches > 0 ? j.fixed_ms / launches : 0);

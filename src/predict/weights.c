@@ -119,7 +119,7 @@ static bool numbers_are_sound(const net *n)
     return all_within(n->gpu_numbers, (size_t)n->gpu_count * VIEW_NUMBERS, 1e20F);
 }
 
-/* Not negative; 0 means too few hold-out rows. */
+/* True if no interval is negative; 0 means too few hold-out rows. */
 static bool intervals_are_sound(const weights_view *v)
 {
     size_t count = (size_t)INTERVAL_KINDS * (size_t)v->net.stack_count;

@@ -623,7 +623,7 @@ static void bad_weights(void **state)
     refuse(&m, copy, size, "checksum");
     copy[size / 2] ^= 1;
     copy[offsetof(weights_header, version)] ^= 1;
-    refuse(&m, copy, size, "this program reads version 7");
+    refuse(&m, copy, size, "this program reads version 8");
     copy[offsetof(weights_header, version)] ^= 1;
     copy[offsetof(weights_header, op_count) + 2] = 9;
     refuse(&m, copy, size, "other features");
