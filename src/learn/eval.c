@@ -1,10 +1,10 @@
 /* eval.c: predicts all rows of tables. */
 #include "learn/eval.h"
-#include "predict/alternatives.h"
 #include "base/threads.h"
 #include "device/mig.h"
 #include "graph/infer.h"
 #include "learn/baseline.h"
+#include "predict/alternatives.h"
 #include "predict/energy.h"
 #include "predict/footprint.h"
 #include "predict/setting.h"

@@ -1,6 +1,6 @@
 #include "predict/answer.h"
-#include "predict/alternatives.h"
 #include "device/mig.h"
+#include "predict/alternatives.h"
 
 #include "base/names.h"
 #include "graph/ops.h"

@@ -77,10 +77,21 @@ device_view view_device(const setting *where)
 
 void view_pack(const device_view *d, float numbers[VIEW_NUMBERS])
 {
-    const double all[VIEW_NUMBERS] = {
-        d->sms,       d->bandwidth_b_s, d->l2_bytes,  d->vector_flops,          d->peak_fp32,
-        d->peak_tf32, d->peak_fp16,     d->peak_bf16, d->peak_fp8,              d->peak_int8,
-        d->chip,      d->capability,    d->clocks,    (double)d->threads_per_sm, (double)d->generation};
+    const double all[VIEW_NUMBERS] = {d->sms,
+                                      d->bandwidth_b_s,
+                                      d->l2_bytes,
+                                      d->vector_flops,
+                                      d->peak_fp32,
+                                      d->peak_tf32,
+                                      d->peak_fp16,
+                                      d->peak_bf16,
+                                      d->peak_fp8,
+                                      d->peak_int8,
+                                      d->chip,
+                                      d->capability,
+                                      d->clocks,
+                                      (double)d->threads_per_sm,
+                                      (double)d->generation};
     for (int i = 0; i < VIEW_NUMBERS; i++)
         numbers[i] = (float)all[i];
 }

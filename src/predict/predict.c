@@ -72,9 +72,10 @@ static bool touches_all(const work *w)
 }
 
 /* Winograd's algorithm multiplies less than the counted FLOPs. */
-static bool is_winograd(const algorithm *chosen)
+static bool is_winograd(const work *w, const algorithm *chosen)
 {
-    return chosen->blocks > 0 && chosen->name && strncmp(chosen->name, "Winograd", strlen("Winograd")) == 0;
+    return w->product_dtype == DT_FLOAT32 && chosen->blocks > 0 && chosen->name &&
+           strncmp(chosen->name, "Winograd", strlen("Winograd")) == 0;
 }
 
 /* The physical floor of a kernel: its FLOPs at the peak of its unit, its bytes at the bandwidth, and a launch. The
@@ -83,7 +84,7 @@ static double least_us(const work *w, const work_time *t, const device_view *vie
 {
     const ideal_time *ideal = &t->ideal;
     static const double START_US = 1, CACHES = 8, WINOGRAD = 1 / 2.25;
-    double least = fmax(w->macs > 0 ? (is_winograd(&t->algorithm) ? WINOGRAD : 1) * ideal->compute_us : 0, START_US);
+    double least = fmax(w->macs > 0 ? (is_winograd(w, &t->algorithm) ? WINOGRAD : 1) * ideal->compute_us : 0, START_US);
     /* A pass that touches far more than the cache must read its weights from memory. */
     if (w->gemm[0] == 1 && pass_bytes > CACHES * view->l2_bytes)
         least = fmax(least, w->weight_bytes / view->bandwidth_b_s * 1e6);
@@ -154,7 +155,7 @@ typedef struct section {
     work_group group;
     runner who;
     double pass_bytes;
-    int32_t *places; /* [work]: its position in the section */
+    int32_t *places;             /* [work]: its position in the section */
     const work_time *algorithms; /* [work] */
     float *room;
 } section;
@@ -238,13 +239,14 @@ static void time_new(const section *s, work_unit unit, const device_view *view, 
     relatives r = relatives_of(n, view, s->group, unit, ops, list_ops(s, ops));
     const device_view kin = view_unpack(n->gpu_numbers + (size_t)r.kin * VIEW_NUMBERS, view->allows_tf32);
     time_like(s, r.kin, r.kin == UNKNOWN ? view : &kin, view, times);
-    const int sides[] = {r.above, r.below};
+    int sides[2 + MOST_BELOW] = {r.above, r.near};
+    memcpy(sides + 2, r.below, sizeof r.below);
     work_time *other = arena_room(a, s->count, sizeof *other);
-    for (int side = 0; side < 2; side++) {
+    for (int side = 0; side < 2 + MOST_BELOW; side++) {
         if (sides[side] == UNKNOWN || sides[side] == r.kin)
             continue;
         const device_view v = view_unpack(n->gpu_numbers + (size_t)sides[side] * VIEW_NUMBERS, view->allows_tf32);
-        if (side == 0 || r.ran_below)
+        if (side != 1)
             time_like(s, sides[side], &v, &v, other);
         else if (steps < MOST_STEPS)
             time_new(s, unit, &v, steps + 1, other, a);

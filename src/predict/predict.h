@@ -26,10 +26,10 @@ typedef enum kernel_bound { BOUND_COMPUTE, BOUND_MEMORY, BOUND_LAUNCH, BOUND_NOT
 
 /* Figures that equal kernels share. */
 typedef struct kernel_figures {
-    double host_us;    /* Host time of its launch. */
-    double compute_us; /* Roofline: FLOPs at the peak of the usable units. */
-    double memory_us;  /* Roofline: bytes at the memory bandwidth. */
-    double peak_flops; /* Peak of those units, FLOP/s. */
+    double host_us;       /* Host time of its launch. */
+    double compute_us;    /* Roofline: FLOPs at the peak of the usable units. */
+    double memory_us;     /* Roofline: bytes at the memory bandwidth. */
+    double peak_flops;    /* Peak of those units, FLOP/s. */
     double least_us;      /* Physical floor of one run. */
     double traffic_bytes; /* Bytes that memory carries in one run: those that the cache does not hold. */
     /* Algorithm of a product or convolution ("implicit GEMM", "Winograd" …); NULL for other kernels. */
@@ -47,7 +47,7 @@ typedef struct kernel_figures {
 typedef struct kernel_time {
     double device_us; /* Time of one run; 0 for views. */
     double runs;
-    double share_ms;  /* Its share of the latency: all runs, and the wait for the host. Sums to the latency. */
+    double share_ms; /* Its share of the latency: all runs, and the wait for the host. Sums to the latency. */
     const kernel_figures *figures; /* One of the prediction's figures. */
 } kernel_time;
 
@@ -61,7 +61,7 @@ typedef struct prediction {
     const char *stack_note;
     bool stack_is_measured; /* A measured stack was named. */
     double fixed_ms;        /* Time of a pass outside of its kernels. */
-    kernel_time *kernels; /* One per kernel of the program. */
+    kernel_time *kernels;   /* One per kernel of the program. */
     int32_t kernel_count;
     const kernel_figures *figures;
     int32_t figures_count;

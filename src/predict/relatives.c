@@ -4,6 +4,7 @@
 #include <math.h>
 
 enum { COMPARED = 4 };
+_Static_assert(UNKNOWN == 0, "zeros are unknown GPUs");
 
 /* The numbers that bound kernels on a unit. */
 static void compared(const device_view *d, work_unit u, double numbers[COMPARED])
@@ -39,10 +40,42 @@ static bool ran_all(const net *n, int gpu, work_group g, work_unit u, const int1
     return true;
 }
 
+/* Puts a measured GPU among those below, unless one of them is no worse; those that it is no worse than leave. */
+static void put_below(relatives *r, const net *n, const device_view *d, work_unit u, int gpu, double away,
+                      double *aways)
+{
+    double own[COMPARED], other[COMPARED];
+    device_view v = view_unpack(n->gpu_numbers + (size_t)gpu * VIEW_NUMBERS, d->allows_tf32);
+    compared(&v, u, own);
+    int kept = 0;
+    for (int i = 0; i < MOST_BELOW && r->below[i] != UNKNOWN; i++) {
+        device_view w = view_unpack(n->gpu_numbers + (size_t)r->below[i] * VIEW_NUMBERS, d->allows_tf32);
+        compared(&w, u, other);
+        if (is_no_better(own, other))
+            return;
+        if (is_no_better(other, own))
+            continue;
+        r->below[kept] = r->below[i];
+        aways[kept++] = aways[i];
+    }
+    int at = kept < MOST_BELOW ? kept : MOST_BELOW - 1;
+    if (kept == MOST_BELOW && aways[at] <= away)
+        return;
+    for (; at > 0 && aways[at - 1] > away; at--) {
+        r->below[at] = r->below[at - 1];
+        aways[at] = aways[at - 1];
+    }
+    r->below[at] = gpu;
+    aways[at] = away;
+    for (int i = kept + 1; i < MOST_BELOW; i++)
+        r->below[i] = UNKNOWN;
+}
+
 relatives relatives_of(const net *n, const device_view *d, work_group g, work_unit u, const int16_t *ops, size_t count)
 {
-    relatives r = {.kin = UNKNOWN, .below = UNKNOWN, .above = UNKNOWN};
-    double own[COMPARED], other[COMPARED], kin_away = INFINITY, below_away = INFINITY, above_away = INFINITY;
+    relatives r = {.kin = UNKNOWN};
+    double own[COMPARED], other[COMPARED], aways[MOST_BELOW];
+    double kin_away = INFINITY, near_away = INFINITY, above_away = INFINITY;
     compared(d, u, own);
     for (int i = 1; i < n->gpu_count; i++) {
         device_view v = view_unpack(n->gpu_numbers + (size_t)i * VIEW_NUMBERS, d->allows_tf32);
@@ -55,15 +88,18 @@ relatives relatives_of(const net *n, const device_view *d, work_group g, work_un
             kin_away = away;
             r.kin = i;
         }
-        if (away > 0 && is_no_better(other, own) && away < below_away) {
-            below_away = away;
-            r.below = i;
-            r.ran_below = ran;
+        if (ran && is_no_better(other, own))
+            put_below(&r, n, d, u, i, away, aways);
+        if (!ran && away > 0 && away < near_away && is_no_better(other, own)) {
+            near_away = away;
+            r.near = i;
         }
-        if (ran && is_no_better(own, other) && away < above_away) {
+        if (ran && away < above_away && is_no_better(own, other)) {
             above_away = away;
             r.above = i;
         }
     }
+    if (r.below[0] != UNKNOWN && aways[0] <= near_away)
+        r.near = UNKNOWN;
     return r;
 }

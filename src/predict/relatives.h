@@ -8,11 +8,13 @@
 
 #include "predict/net.h"
 
+enum { MOST_BELOW = 3 };
+
 typedef struct relatives {
     int kin;   /* UNKNOWN: none */
-    int below; /* nearest GPU that training saw and that is no better in any number; UNKNOWN: none */
-    bool ran_below; /* such kernels were measured there */
-    int above; /* weakest measured GPU that is no worse in any number */
+    int above; /* nearest measured GPU that is no worse in any number */
+    int near;  /* GPU without such measurements that is no better in any number, nearer than the measured ones */
+    int below[MOST_BELOW]; /* nearest measured GPUs that are no better in any number, and no worse than each other */
 } relatives;
 
 /* Finds the relatives of `d` that ran kernels of group `g` on unit `u`, and without products all of these operators. */

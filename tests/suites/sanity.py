@@ -107,7 +107,7 @@ def check_kernels(tally, answer, title, gpu):
 
 def check_answer(tally, a, title):
     use = a["utilization"]
-    winograd = a["precision"] == "fp32"
+    winograd = a["arithmetic"] == "fp32"
     tally.check("DRAM traffic is below the bandwidth", use["dram"] <= 100.5, use["dram"], title, f"{use['dram']:.1f} %")
     tally.check("FLOP/s are below the peak", winograd or use["compute"] <= 100.5, use["compute"], title, f"{use['compute']:.1f} %")
     bound = a["bound_ms"]
