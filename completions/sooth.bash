@@ -95,8 +95,8 @@ _sooth() {
         options+=" --format --queries --weights --output --help"
         ;;
     measure)
-        options="--batch --dim --seq --past --shape --skip --fuse --library --threads --warmup --repeat --new-data --save --layers --format"
-        options+=" --output --help"
+        options="--batch --dim --seq --past --shape --skip --fuse --library --threads --warmup --repeat --images --workers --compare --host --new-data --load"
+        options+=" --save --layers --format --output --help"
         ;;
     train-phase)
         options="--gpu --batch --dim --seq --past --shape --precision --layout --runtime --optimizer --stack --library --host --hosts --data"

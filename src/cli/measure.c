@@ -1,19 +1,24 @@
 /* measure.c: `sooth measure`: a training step on this processor, layer by layer, by real libraries. */
 #include "measure/measure.h"
+#include "base/file.h"
+#include "base/threads.h"
 #include "cli/cli.h"
 #include "cli/model_args.h"
 #include "cli/terminal.h"
+#include "measure/host_file.h"
 #include "plan/train_phase.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 
 static const char *const FORMATS[] = {"table", "json", "csv", NULL}; /* in the order of sooth_format */
-static const double RATE = 0.01, MOMENTUM = 0.9;
+enum { DEFAULT_IMAGES = 64, SIDE = 224 }; /* files, and pixels that networks for ImageNet get */
+static const double RATE = 0.001, MOMENTUM = 0.9;
 
 static void help(const option *options, size_t count)
 {
-    puts("usage: sooth measure MODEL [OPTION]...\n\n"
+    puts("usage: sooth measure MODEL [OPTION]...\n"
+         "       sooth measure --host [-o FILE]\n\n"
          "Trains the network on this processor for some steps, with generated images, and measures forward, backward\n"
          "and update of each layer, by oneDNN and by OpenBLAS (im2col and products of matrices).\n\nOptions:");
     options_help(options, count);
@@ -23,9 +28,11 @@ static void help(const option *options, size_t count)
 }
 
 typedef struct measure_args {
-    const char *output, *save;
-    int64_t threads, warmup, repeat;
-    bool layers;
+    const char *output, *save, *load;
+    file_map map; /* of --load */
+    cli_output saved;
+    int64_t threads, warmup, repeat, images, workers;
+    bool layers, compares, host;
     int format;
     model_args dimensions;
     measure_options measure;
@@ -45,7 +52,7 @@ static int write_answer(const measure_args *args, const sooth_model *model, cons
     if (!setjmp(t->fail.jump))
         measure_answer(t, model, m, 0);
     if (error.code == SOOTH_OK)
-        sooth_train_report(t, &report, &text, &size, &error);
+        measure_report(t, model, m, args->compares, &report, &text, &size, &error);
     sooth_train_free(t);
     int code = error.code == SOOTH_OK ? cli_write(args->output, text, size)
                                       : cli_fail(error.code, "measure", "%s", error.message);
@@ -59,25 +66,67 @@ static int measure_model(measure_args *args, const char *path, sooth_model *mode
     sooth_error error = {0};
     fail f = {.error = &error};
     arena a;
-    cli_output saved = {.path = args->save};
     measured *volatile m = NULL;
     arena_init(&a, &f, ARENA_GIB(1));
     if (args->save) {
         args->measure.save = cli_put;
-        args->measure.save_context = &saved;
+        args->measure.save_context = &args->saved;
+        args->saved.path = args->save;
     }
-    if (!setjmp(f.jump))
+    if (!setjmp(f.jump)) {
+        if (args->load) {
+            file_open(&args->map, args->load, &f);
+            args->measure.load = (str){(const char *)args->map.bytes, args->map.size};
+            args->measure.load_path = args->load;
+        }
         m = measure(model, &args->measure, &a, &f);
+    }
     int code = SOOTH_OK;
     if (!m)
         code = error.code == SOOTH_ERROR_USAGE ? cli_usage("measure", "%s", error.message) : model_failed(path, &error);
     if (args->save) {
-        int written = cli_end(&saved, m != NULL);
+        int written = cli_end(&args->saved, m != NULL);
         code = code == SOOTH_OK ? written : code;
     }
     if (code == SOOTH_OK)
         code = write_answer(args, model, m);
+    if (args->measure.load.ptr)
+        file_close(&args->map);
     arena_free(&a);
+    return code;
+}
+
+static const char *directory_for_files(void)
+{
+    const char *directory = getenv("TMPDIR");
+    return directory && *directory ? directory : "/tmp";
+}
+
+/* A file of this machine, as in data/hosts. */
+static int write_host(const measure_args *args)
+{
+    sooth_error error = {0};
+    sooth_hosts *hosts;
+    const sooth_host *like;
+    fail f = {.error = &error};
+    arena a;
+    str volatile text = {0};
+    if (sooth_hosts_open(&hosts, &error) != SOOTH_OK)
+        return cli_fail(error.code, "measure", "%s", error.message);
+    arena_init(&a, &f, ARENA_GIB(1));
+    sooth_status found = sooth_hosts_find(hosts, "epyc-9b14", &like, &error);
+    if (found == SOOTH_OK && !setjmp(f.jump)) {
+        size_t threads = args->threads ? (size_t)args->threads : threads_available();
+        int workers = args->workers ? (int)args->workers : (int)threads;
+        machine m = machine_of(threads);
+        image_times images =
+            images_measure(directory_for_files(), args->images ? (int)args->images : DEFAULT_IMAGES, SIDE, workers, &f);
+        text = host_file_text(&m, &images, host_copy_rate(&f), like, &a);
+    }
+    int code = error.code == SOOTH_OK ? cli_write(args->output, text.ptr, text.len)
+                                      : cli_fail(error.code, "measure", "%s", error.message);
+    arena_free(&a);
+    sooth_hosts_free(hosts);
     return code;
 }
 
@@ -94,6 +143,9 @@ static int with_model(measure_args *args, const char *path)
         args->measure.threads = (int)args->threads;
         args->measure.warmup = (int)args->warmup;
         args->measure.repeat = (int)args->repeat;
+        args->measure.images = (int)args->images;
+        args->measure.workers = (int)args->workers;
+        args->measure.directory = directory_for_files();
         if (model_bind(file.model, &dims.options, &error) == SOOTH_OK)
             code = measure_model(args, path, file.model);
         else
@@ -106,7 +158,8 @@ static int with_model(measure_args *args, const char *path)
 
 int measure_main(int argc, char **argv)
 {
-    measure_args args = {.warmup = 2, .repeat = 5, .measure = {.rate = RATE, .momentum = MOMENTUM}};
+    measure_args args = {
+        .warmup = 2, .repeat = 5, .images = DEFAULT_IMAGES, .measure = {.rate = RATE, .momentum = MOMENTUM}};
     const option options[] = {
         MODEL_OPTIONS(&args.dimensions),
         {.name = "library",
@@ -135,10 +188,37 @@ int measure_main(int argc, char **argv)
          .least = 1,
          .most = 1000000,
          .help = "steps that are measured; 5 by default"},
+        {.name = "images",
+         .kind = OPTION_NUMBER,
+         .target = &args.images,
+         .argument = "N",
+         .least = 0,
+         .most = 100000,
+         .help = "JPEG files of the input pipeline, in TMPDIR; 64 by default, 0: not measured"},
+        {.name = "workers",
+         .kind = OPTION_NUMBER,
+         .target = &args.workers,
+         .argument = "N",
+         .least = 1,
+         .most = 1024,
+         .help = "threads that load images; as many as compute by default"},
+        {.name = "compare",
+         .kind = OPTION_FLAG,
+         .target = &args.compares,
+         .help = "beside the roofline of this processor: measured peaks, no other cost"},
+        {.name = "host",
+         .kind = OPTION_FLAG,
+         .target = &args.host,
+         .help = "write a file for `sooth train-phase --host` about this machine"},
         {.name = "new-data",
          .kind = OPTION_FLAG,
          .target = &args.measure.renews_data,
          .help = "each step gets a batch of its own"},
+        {.name = "load",
+         .kind = OPTION_TEXT,
+         .target = &args.load,
+         .argument = "FILE",
+         .help = "initial parameters (safetensors), found by their names"},
         {.name = "save",
          .kind = OPTION_TEXT,
          .target = &args.save,
@@ -156,7 +236,8 @@ int measure_main(int argc, char **argv)
     };
     int code;
     if (!options_done("measure", options, sizeof options / sizeof *options, &argc, argv, help, &code))
-        code = argc == 2
+        code = args.host && argc == 1 ? write_host(&args)
+               : argc == 2
                    ? with_model(&args, argv[1])
                    : cli_usage("measure", argc < 2 ? "which MODEL?" : "one MODEL at a time; '%.100s' is one too many",
                                argv[argc - 1]);

@@ -14,7 +14,7 @@ typedef struct machine {
 
 /* Name, cores, memory: nothing is timed. */
 machine machine_of(size_t threads);
-/* Times both peaks on the threads of the run; takes some tenths of a second. */
+/* Times both peaks on that many threads, in some tenths of a second, and keeps the larger of the new and the old. */
 void machine_measure(machine *m, size_t threads, fail *f);
 
 #endif

@@ -5,6 +5,8 @@
 
 #include <stdlib.h>
 
+enum { LEAST_SIDE = 32 }; /* pixels of an input that can be a photograph */
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
@@ -88,6 +90,8 @@ static bool run_guarded(measurer *c, measured_run *to, bool saves, fail *own)
         return false;
     run_prepare(c->run);
     state_weights(c->run);
+    if (c->options->load.ptr)
+        state_load(c->run, c->options->load, c->options->load_path);
     run_steps(c, to, saves);
     summarize(c, to);
     return true;
@@ -168,6 +172,18 @@ static void check_memory(const run_net *net, double memory_mib, fail *f)
                   bytes / 1048576, memory_mib);
 }
 
+/* Networks over images get the input pipeline too. */
+static void measure_images(measured *m, const measure_options *o, fail *f)
+{
+    const run_shape *x = &m->net->values[m->net->input].shape;
+    bool is_image = x->rank == 4 && x->dims[1] == 3 && x->dims[2] == x->dims[3] && x->dims[2] >= LEAST_SIDE;
+    if (!o->images || !is_image)
+        return;
+    m->images_missing = images_missing();
+    if (!m->images_missing)
+        m->images = images_measure(o->directory, o->images, (int)x->dims[2], o->workers ? o->workers : m->threads, f);
+}
+
 measured *measure(sooth_model *model, const measure_options *options, arena *a, fail *f)
 {
     measured *m = ARENA_NEW(a, measured);
@@ -176,6 +192,7 @@ measured *measure(sooth_model *model, const measure_options *options, arena *a, 
     m->steps = options->warmup + options->repeat;
     m->net = run_net_of(model, a, f);
     m->run_count = choose_libraries(options, libraries, f);
+    measure_images(m, options, f);
     m->machine = machine_of((size_t)m->threads);
     check_memory(m->net, m->machine.memory_mib, f);
     machine_measure(&m->machine, (size_t)m->threads, f);
@@ -184,5 +201,7 @@ measured *measure(sooth_model *model, const measure_options *options, arena *a, 
     c.samples = ARENA_ARRAY(a, double, (size_t)options->repeat *((size_t)m->net->layer_count * RUN_PASSES + 1));
     for (int i = 0; i < m->run_count; i++)
         measure_library(&c, libraries[i], i);
+    /* Other programs may have taken the cores the first time. */
+    machine_measure(&m->machine, (size_t)m->threads, f);
     return m;
 }

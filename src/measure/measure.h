@@ -2,6 +2,7 @@
 #ifndef SOOTH_MEASURE_MEASURE_H
 #define SOOTH_MEASURE_MEASURE_H
 
+#include "measure/images.h"
 #include "measure/machine.h"
 #include "measure/run.h"
 #include "measure/state.h"
@@ -12,6 +13,11 @@ typedef struct measure_options {
     int warmup, repeat;
     double rate, momentum; /* of SGD */
     bool renews_data;      /* each step gets another batch */
+    str load;              /* bytes of a safetensors file with parameters; empty: none */
+    const char *load_path; /* for messages */
+    int images;            /* files of the input pipeline; 0: it is not measured */
+    int workers;           /* that load images; 0: as many as threads */
+    const char *directory; /* for those files */
     state_put save;        /* NULL: nothing is saved; gets the state after the first step of the first library */
     void *save_context;
 } measure_options;
@@ -40,7 +46,13 @@ typedef struct measured {
     machine machine;
     int run_count, steps, threads;
     measured_run runs[RUN_LIBRARIES];
+    image_times images;         /* images is 0 if they were not measured */
+    const char *images_missing; /* why they were not; NULL */
 } measured;
+
+/* What a roofline predicts for a pass: the longer of its operations at the peak and its bytes at the bandwidth. */
+double measure_roofline_ms(const measured *m, const sooth_model *model, int layer, run_pass pass);
+double measure_pass_flops(const measured *m, const sooth_model *model, int layer, run_pass pass);
 
 /* Measures the bound model. Everything is in the arena; fails through `f`. */
 measured *measure(sooth_model *model, const measure_options *options, arena *a, fail *f);
@@ -48,5 +60,10 @@ measured *measure(sooth_model *model, const measure_options *options, arena *a, 
 /* The answer for the writers of src/report; run `index` of the measurement. */
 struct sooth_train;
 void measure_answer(struct sooth_train *t, const sooth_model *model, const measured *m, int index);
+
+/* The report: that of `sooth train-phase` for the first library, with `measured` fields; then libraries side by side and,
+ * with `compares`, the roofline of this processor. The caller frees *bytes. */
+sooth_status measure_report(struct sooth_train *t, const sooth_model *model, const measured *m, bool compares,
+                            const sooth_report_options *options, char **bytes, size_t *size, sooth_error *error);
 
 #endif

@@ -1,5 +1,6 @@
 /* state.c: initial weights and inputs, and files with what a step computed. */
 #include "measure/state.h"
+#include "base/json_read.h"
 
 #include <inttypes.h>
 #include <math.h>
@@ -85,7 +86,61 @@ void state_batch(run *r, int64_t step, int32_t *labels)
     r->labels = labels;
 }
 
-/* ---- files ------------------------------------------------------------------------------------------------------- */
+/* ---- files to load ----------------------------------------------------------------------------------------------- */
+
+static const json_node *member(const json_node *object, const char *name)
+{
+    for (const json_node *m = json_first(object); m; m = m->next)
+        if (str_is(m->key, name))
+            return m;
+    return NULL;
+}
+
+/* The elements of a tensor in the file; fails if they are not those of the parameter. */
+static const char *tensor_bytes(const run *r, const run_param *p, const json_node *entry, str data, const char *path)
+{
+    const json_node *offsets = json_get(entry, "data_offsets"), *shape = json_get(entry, "shape");
+    int64_t first = json_int(json_at(offsets, 0), -1), end = json_int(json_at(offsets, 1), -1);
+    bool fits = str_is(json_text(json_get(entry, "dtype")), "F32") && shape && shape->count == p->shape.rank;
+    for (int i = 0; fits && i < p->shape.rank; i++)
+        fits = json_int(json_at(shape, i), -1) == p->shape.dims[i];
+    if (!fits)
+        fail_with(r->fail, SOOTH_ERROR_INPUT, "%s: '%.100s' has another shape or type than the network's parameter",
+                  path, p->name);
+    if (first < 0 || end < first || (uint64_t)end > data.len ||
+        end - first != p->shape.elements * (int64_t)sizeof(float))
+        fail_with(r->fail, SOOTH_ERROR_INPUT, "%s: '%.100s' lies outside of the file", path, p->name);
+    return data.ptr + first;
+}
+
+void state_load(run *r, str bytes, const char *path)
+{
+    uint64_t length = 0;
+    int found = 0;
+    for (size_t i = 0; i < 8 && bytes.len >= 8; i++)
+        length |= (uint64_t)(uint8_t)bytes.ptr[i] << (8 * i);
+    if (bytes.len < 8 || length > bytes.len - 8)
+        fail_with(r->fail, SOOTH_ERROR_INPUT, "%s: no safetensors file: its header is longer than the file", path);
+    const json_node *header = json_read((str){bytes.ptr + 8, (size_t)length}, path, r->arena, r->fail);
+    str data = {bytes.ptr + 8 + length, bytes.len - 8 - (size_t)length};
+    for (int i = 0; i < r->net->param_count; i++) {
+        const run_param *p = &r->net->params[i];
+        const json_node *entry = member(header, p->name);
+        if (!entry)
+            continue;
+        size_t size = (size_t)p->shape.elements * sizeof(float);
+        run_buffer *room = run_take(r, size);
+        memcpy(room->data, tensor_bytes(r, p, entry, data, path), size);
+        run_write_weights(r, i, room->data);
+        run_drop(room);
+        found++;
+    }
+    if (!found)
+        fail_with(r->fail, SOOTH_ERROR_INPUT, "%s: none of its tensors has the name of a parameter of the network",
+                  path);
+}
+
+/* ---- files to save ------------------------------------------------------------------------------------------------------- */
 
 typedef struct saver {
     run *r;

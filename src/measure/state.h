@@ -15,6 +15,10 @@ void state_weights(run *r);
 /* Fills the input's tensor, and the labels (batch). */
 void state_batch(run *r, int64_t step, int32_t *labels);
 
+/* Replaces parameters by those of a safetensors file that have the same name; fails if one has another shape or type, or
+ * if none is there. `path` is for messages. */
+void state_load(run *r, str bytes, const char *path);
+
 /* A safetensors file: each parameter NAME as it is, its gradient NAME.grad, and the loss. `put` gets the file in
  * pieces and returns false to stop. */
 typedef bool (*state_put)(void *context, const char *bytes, size_t size);
