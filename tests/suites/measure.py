@@ -22,7 +22,7 @@ TORCH_TIMEOUT_S = 1500
 ALL_OPERATORS = """
 input x float32[N,3,20,20]
 init w1 float32[16,3,3,3]
-init b1 float32[16]
+init b5 float32[48]
 init w2 float32[16,1,3,3]
 init w3 float32[32,8,1,1]
 init w4 float32[32,16,3,3]
@@ -38,7 +38,7 @@ init c1 float32[30]
 init f2 float32[10,30]
 init low float32[](-0.5)
 init high float32[](1.5)
-h1 = Conv(x, w1, b1) pads=[1,1,1,1] strides=[2,2] name="stem"
+h1 = Conv(x, w1) pads=[1,1,1,1] strides=[2,2] name="stem"
 h2 = BatchNormalization(h1, s, t, m, v) name="norm"
 h3 = Relu(h2) name="relu"
 d1 = Conv(h3, w2) pads=[2,2,2,2] dilations=[2,2] group=16 name="depthwise"
@@ -52,7 +52,7 @@ k2 = Mul(k1, k0) name="silu"
 j = Concat(g2, k2) axis=1 name="join"
 l = LRN(j) size=5 alpha=0.01 name="lrn"
 p1 = MaxPool(l) kernel_shape=[3,3] strides=[2,2] ceil_mode=1 name="max"
-q1 = Conv(p1, w5) pads=[1,1,1,1] name="last"
+q1 = Conv(p1, w5, b5) pads=[1,1,1,1] name="last"
 q2 = HardSwish(q1) name="hardswish"
 a1 = GlobalAveragePool(q2) name="squeeze"
 a2 = Conv(a1, w6) name="reduce"
