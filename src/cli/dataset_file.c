@@ -87,7 +87,7 @@ static int fail_file(dataset_file *f)
                         sqlite3_errmsg(f->base));
     if (code == SQLITE_BUSY)
         return cli_fail(SOOTH_ERROR_SYSTEM, f->path, "another program writes it: wait for that and start again");
-    if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
+    if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_ERROR) /* the last: other columns */
         return cli_fail(SOOTH_ERROR_INPUT, f->path, "is damaged, or no data set: %s", sqlite3_errmsg(f->base));
     return cli_fail(SOOTH_ERROR_SYSTEM, f->path, "%s", sqlite3_errmsg(f->base));
 }
@@ -398,7 +398,7 @@ int dataset_file_add(dataset_file *f, size_t item, str result, const char **why)
     sooth_status status;
     int64_t count;
     *why = set_take_error(&result, &status, &count);
-    if (status == SOOTH_ERROR_SYSTEM && strstr(*why, "out of memory"))
+    if (status == SOOTH_ERROR_SYSTEM)
         return cli_fail(status, "dataset", "%s", *why);
     if (!f->pending && !run(f, "BEGIN"))
         return fail_file(f);

@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
@@ -212,8 +213,11 @@ static sooth_status put_graphs(const set_item *item, const set_labels *labels, b
 {
     if (setjmp(f->jump))
         return f->error->code;
-    if (sooth_load_file(item->spec, model, f->error) != SOOTH_OK)
-        return f->error->code;
+    sooth_status loaded = sooth_load_file(item->spec, model, f->error);
+    /* A file that is missing or may not be read is this item's matter; other system errors end the set. */
+    bool is_in_reach = strncmp(item->spec, "zoo:", 4) == 0 || access(item->spec, R_OK) == 0;
+    if (loaded != SOOTH_OK)
+        return f->error->code = loaded == SOOTH_ERROR_SYSTEM && !is_in_reach ? SOOTH_ERROR_INPUT : loaded;
     put_text(b, "");
     bytes_whole(b, SOOTH_OK);
     size_t count_at = b->size;
@@ -225,6 +229,8 @@ static sooth_status put_graphs(const set_item *item, const set_labels *labels, b
         if (sooth_bind(*model, &dims, f->error) == SOOTH_OK) {
             put_graph(item, item->batches[i], *model, labels, b, a);
             count++;
+        } else if (f->error->code == SOOTH_ERROR_SYSTEM) {
+            return f->error->code;
         } else if (first.code == SOOTH_OK) {
             first = *f->error;
         }
