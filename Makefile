@@ -58,7 +58,7 @@ CLI_SOURCES := $(filter $(PROGRAM_ROOMS),$(SOURCES))
 GPU_FILES := $(sort $(wildcard data/gpus/*.txt))
 HOST_FILES := $(sort $(wildcard data/hosts/*.txt))
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/src/device/shipped.o \
-    $(BUILD)/obj/src/predict/shipped.o $(BUILD)/obj/src/memory/shipped.o $(BUILD)/obj/src/plan/shipped.o
+    $(BUILD)/obj/src/predict/shipped.o $(BUILD)/obj/src/memory/shipped.o $(BUILD)/obj/src/report/shipped.o $(BUILD)/obj/src/plan/shipped.o
 CLI_OBJECTS := $(CLI_SOURCES:%.c=$(BUILD)/obj/%.o)
 
 LIB_A := $(BUILD)/libsooth.a
@@ -108,6 +108,15 @@ $(BUILD)/obj/src/memory/shipped.o: src/memory/shipped.S data/memory.txt $(BUILD)
 $(BUILD)/obj/src/plan/shipped.o: src/plan/shipped.S data/plans/dippm.txt data/libraries.txt $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -c -o $@ $<
+
+# The charts of the page, for reports in HTML: modules one after another, without imports and exports.
+REPORT_MODULES := $(addprefix web/,format.js charts.js tip.js report.js)
+$(BUILD)/obj/report.js: $(REPORT_MODULES)
+	@mkdir -p $(@D)
+	sed -e '/^import /d' -e 's/^export //' -e '/^\/\/ /d' $(REPORT_MODULES) >$@
+$(BUILD)/obj/src/report/shipped.o: src/report/shipped.S $(BUILD)/obj/report.js web/charts.css $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DREPORT_SCRIPT='"$(BUILD)/obj/report.js"' -c -o $@ $<
 
 # Predictions take most of their time in these rooms, so they are built with -O3. Products of matrices have multiplication and addition in
 # one instruction.
@@ -274,8 +283,7 @@ WEB_OPTIMIZE ?= -O2
 WEB_LEFT_OUT := src/learn/% src/measure/% src/gnn/% src/serve/% src/plan/set_graph.c $(foreach name,main learn eval nas measure gnn serve dataset sweep, \
     src/cli/$(name).c src/cli/$(name)_%)
 WEB_SOURCES := $(filter-out $(WEB_LEFT_OUT),$(SOURCES)) web/sooth_web.c web/inflate.c
-WEB_OBJECTS := $(WEB_SOURCES:%.c=$(WEB_OBJ)/%.o) $(WEB_OBJ)/src/device/shipped.o $(WEB_OBJ)/src/predict/shipped.o \
-    $(WEB_OBJ)/src/memory/shipped.o
+WEB_OBJECTS := $(WEB_SOURCES:%.c=$(WEB_OBJ)/%.o) $(patsubst %.S,$(WEB_OBJ)/%.o,$(wildcard src/*/shipped.S))
 WEB_PAGE := $(wildcard web/*.html web/*.css web/*.js web/*.svg)
 WEB_LINK := -s MODULARIZE=1 -s EXPORT_ES6=1 -s ENVIRONMENT=worker -s ALLOW_MEMORY_GROWTH=1 -s MAXIMUM_MEMORY=4GB -s INITIAL_MEMORY=32MB \
     -s TOTAL_STACK=4MB -s FORCE_FILESYSTEM=1 -s INVOKE_RUN=0 -s DYNAMIC_EXECUTION=0 -s EXPORTED_RUNTIME_METHODS=FS,HEAPU8,HEAPU32 \
@@ -298,15 +306,11 @@ $(WEB_OBJ)/%.o: %.c
 	@mkdir -p $(@D)
 	$(EMCC) $(WEB_CFLAGS) $(WEB_OPTIMIZE) -c -o $@ $<
 $(WEB_OBJ)/src/predict/matrix.o: WEB_OPTIMIZE := -O3
-$(WEB_OBJ)/src/device/shipped.o: src/device/shipped.S $(BUILD)/obj/gpus.txt $(BUILD)/obj/hosts.txt data/mig.txt
+SHIPPED_FILES := $(BUILD)/obj/gpus.txt $(BUILD)/obj/hosts.txt $(BUILD)/obj/report.js data/weights.bin web/charts.css $(wildcard data/*.txt data/plans/*.txt)
+$(WEB_OBJ)/src/%/shipped.o: src/%/shipped.S src/base/embed.h $(SHIPPED_FILES)
 	@mkdir -p $(@D)
-	$(EMCC) -Isrc -DGPU_TEXTS='"$(BUILD)/obj/gpus.txt"' -DHOST_TEXTS='"$(BUILD)/obj/hosts.txt"' -c -o $@ $<
-$(WEB_OBJ)/src/predict/shipped.o: src/predict/shipped.S data/weights.bin data/slices.txt data/energy.txt data/benchmarks.txt
-	@mkdir -p $(@D)
-	$(EMCC) -Isrc -DWEIGHTS_FILE='"data/weights.bin"' -c -o $@ $<
-$(WEB_OBJ)/src/memory/shipped.o: src/memory/shipped.S data/memory.txt
-	@mkdir -p $(@D)
-	$(EMCC) -Isrc -DMEMORY_TEXT='"data/memory.txt"' -c -o $@ $<
+	$(EMCC) -Isrc -DGPU_TEXTS='"$(BUILD)/obj/gpus.txt"' -DHOST_TEXTS='"$(BUILD)/obj/hosts.txt"' -DWEIGHTS_FILE='"data/weights.bin"' \
+	    -DMEMORY_TEXT='"data/memory.txt"' -DREPORT_SCRIPT='"$(BUILD)/obj/report.js"' -c -o $@ $<
 
 # ---- fuzzing and benchmarks ----
 

@@ -5,6 +5,7 @@ import { save, savePng, svgText } from './export.js';
 import { filesOfDrop, filesOfInput, modelsOf } from './files.js';
 import { digits, escape, percent, whole } from './format.js';
 import { CHOICES, commandLine, dimensionArguments, emptyQuestion, fromHash, predictArguments, settingArguments, toHash } from './question.js';
+import { showTips } from './tip.js';
 import { VIEWS } from './views.js';
 
 const $ = (id) => document.getElementById(id);
@@ -472,8 +473,7 @@ function connect() {
     drawControls();
     refresh();
   });
-  document.addEventListener('pointermove', showTip);
-  document.addEventListener('pointerleave', () => { $('tip').hidden = true; });
+  showTips($('tip'));
   if (matchMedia('(max-width: 900px)').matches) $('question').open = false;
 }
 
@@ -515,17 +515,6 @@ async function addOwnGpu() {
   if (!result.text) { $('own-error').textContent = result.error.replace(/^sooth: /gm, ''); return; }
   $('own').close();
   change({ gpus: [path, ...q.gpus.filter((g) => g !== path)] });
-}
-
-function showTip(e) {
-  const target = e.target.closest?.('[data-tip]');
-  const tip = $('tip');
-  tip.hidden = !target?.dataset.tip;
-  if (tip.hidden) return;
-  if (tip.textContent !== target.dataset.tip) tip.textContent = target.dataset.tip;
-  const { offsetWidth: w, offsetHeight: h } = tip;
-  tip.style.left = `${Math.min(e.clientX + 14, innerWidth - w - 8)}px`;
-  tip.style.top = `${e.clientY + h + 22 > innerHeight ? e.clientY - h - 10 : e.clientY + 16}px`;
 }
 
 function setTheme(theme) {

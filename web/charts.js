@@ -116,6 +116,13 @@ export function split({ rows, width, label }) {
   return `${svg}</svg>`;
 }
 
+// Peak FLOP/s and bytes/s of a prediction; null if one is unknown.
+export function roofOf(a) {
+  const seconds = a.latency_ms.value / 1e3;
+  const roof = { peak: a.flops / seconds / (a.utilization.compute / 100), bandwidth: a.bytes / seconds / (a.utilization.dram / 100) };
+  return roof.peak > 0 && roof.bandwidth > 0 && Number.isFinite(roof.peak + roof.bandwidth) ? roof : null;
+}
+
 // ---- roofline ------------------------------------------------------------------------------------------------------
 
 // layers: of a prediction; peak in FLOP/s, bandwidth in bytes/s

@@ -1,7 +1,7 @@
 // sw.js: keeps the page for times without a network. The network comes first, so that a new version is seen at once.
 const CACHE = 'sooth';
 const FILES = ['./', 'index.html', 'style.css', 'charts.css', 'icon.svg', 'app.js', 'client.js', 'combo.js', 'charts.js', 'csv.js', 'engine.js', 'export.js', 'files.js', 'format.js', 'graph.js',
-  'question.js', 'sparse.js', 'table.js', 'views.js', 'worker.js', 'sooth.js', 'sooth.wasm'];
+  'question.js', 'sparse.js', 'table.js', 'tip.js', 'report.js', 'views.js', 'worker.js', 'sooth.js', 'sooth.wasm'];
 
 self.addEventListener('install', (event) => {
   event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll(FILES)).then(() => self.skipWaiting()));

@@ -111,16 +111,14 @@ function toCsv(rows) {
 
 export async function layers(element, c) {
   const a = c.answer;
-  const peak = a.flops / (a.latency_ms.value / 1e3) / (a.utilization.compute / 100);
-  const bandwidth = a.bytes / (a.latency_ms.value / 1e3) / (a.utilization.dram / 100);
-  const hasRoof = peak > 0 && bandwidth > 0 && Number.isFinite(peak) && Number.isFinite(bandwidth);
+  const roof = charts.roofOf(a);
   const depths = Math.min(6, Math.max(...a.layers.map((l) => scopeOf(l.name).length)));
   const operators = [...new Set(a.layers.map((l) => l.op))].sort();
   element.innerHTML = `<div class="columns">${panel('graph', 'Graph', 'Colour is time <span class="ramp"></span>', '<div class="graph" id="graph-box"></div>',
     '<button type="button" data-graph="out" aria-label="Zoom out">−</button><button type="button" data-graph="in" aria-label="Zoom in">+</button><button type="button" data-graph="fit">Fit</button><button type="button" data-graph="open">Open all</button><button type="button" data-graph="close">Close</button><button type="button" data-graph="svg">SVG</button>')}${
-    hasRoof ? panel('roof', 'Roofline', 'Each layer by FLOPs per byte and FLOP/s; area is time', BOUNDS + plot('roof')) : ''}</div>`
+    roof ? panel('roof', 'Roofline', 'Each layer by FLOPs per byte and FLOP/s; area is time', BOUNDS + plot('roof')) : ''}</div>`
     + panel('table', 'Layers', '', `<div class="filters"><input type="search" id="layer-search" placeholder="Search name or operator" aria-label="Search layers"><select id="layer-op" aria-label="Operator"><option value="">every operator</option>${operators.map((o) => `<option>${escape(o)}</option>`).join('')}</select><select id="layer-bound" aria-label="Bound by"><option value="">bound by anything</option><option>compute</option><option>memory</option><option>launch</option></select><select id="layer-depth" aria-label="Collapse by scope"><option value="0">every layer</option>${Array.from({ length: depths - 1 }, (_, i) => `<option value="${i + 1}">scopes, depth ${i + 1}</option>`).join('')}</select></div><div class="rows"></div>`, '<button type="button" data-export="layers">CSV</button>');
-  if (hasRoof) draw(c, element, 'roof', (width) => charts.roofline({ layers: a.layers, peak, bandwidth, total: a.latency_ms.value, width, height: Math.max(360, Math.min(600, width * 1.02)), chosen: c.layer }));
+  if (roof) draw(c, element, 'roof', (width) => charts.roofline({ layers: a.layers, ...roof, total: a.latency_ms.value, width, height: Math.max(360, Math.min(600, width * 1.02)), chosen: c.layer }));
   const most = Math.max(...a.layers.map((l) => l.latency_ms), 1e-12);
   const all = a.layers.map((l, i) => ({ ...l, i, count: 1 }));
   const number = (title, key, show = digits) => ({ title, number: true, key: (l) => l[key], show: (l) => show(l[key]) });
@@ -139,7 +137,7 @@ export async function layers(element, c) {
     const kind = element.querySelector('#layer-bound').value;
     const depth = Number(element.querySelector('#layer-depth').value);
     const rows = all.filter((l) => (!op || l.op === op) && (!kind || l.bound === kind) && words.every((w) => `${l.name} ${l.op}`.toLowerCase().includes(w)));
-    return depth ? collapse(rows, depth, peak) : rows;
+    return depth ? collapse(rows, depth, roof?.peak) : rows;
   };
   const refresh = () => table.show(rowsNow());
   element.querySelector('.filters').addEventListener('input', refresh);
@@ -171,7 +169,7 @@ export async function layers(element, c) {
 }
 
 // Layers with the same first parts of their names become one row.
-function collapse(rows, depth, peak) {
+function collapse(rows, depth, roof?.peak) {
   const groups = new Map();
   for (const l of rows) {
     const name = scopeOf(l.name).slice(0, depth).join('.') || l.name;

@@ -17,11 +17,11 @@ static const char STYLE[] =
     "font-size:13px}\n"
     "svg{display:block;width:100%;height:auto}svg text{fill:var(--faint);font-size:12px}\n"
     ".compute{fill:var(--compute)}.memory{fill:var(--memory)}.launch{fill:var(--launch)}.none{fill:var(--none)}\n"
-    ".time rect{stroke:var(--paper);stroke-width:.3}.time rect:hover,circle:hover{fill:var(--ink)}"
-    "circle{fill-opacity:.7}.roof{fill:none;stroke:var(--ink);stroke-width:1.5}.grid{stroke:var(--line)}\n"
-    ".context{fill:var(--launch)}.allocated{fill:var(--compute)}.reserved{fill:none;stroke:var(--memory);"
-    "stroke-width:1.5}.capacity{stroke:#c0392b;stroke-dasharray:5 4}\n"
+    "circle{fill-opacity:.7}circle:hover{fill:var(--ink)}.grid{stroke:var(--line)}\n"
     ".key{display:inline-block;width:11px;height:11px;border-radius:3px;margin:0 5px 0 14px}"
+    ".key.part-context{background:var(--part-context)}.key.part-weights{background:var(--part-weights)}"
+    ".key.part-optimizer{background:var(--part-optimizer)}.key.part-inputs{background:var(--part-inputs)}"
+    ".key.part-live{background:var(--part-live)}.key.part-cache{background:var(--part-cache)}"
     ".key.compute{background:var(--compute)}.key.memory{background:var(--memory)}.key.launch{background:var(--launch)}"
     "\n"
     ".wide{overflow-x:auto}table{border-collapse:collapse;width:100%;font-size:13px}"
@@ -29,7 +29,7 @@ static const char STYLE[] =
     "td{border-bottom:1px solid var(--line);padding:3px 8px}td.n,th.n{text-align:right;white-space:nowrap;"
     "font-variant-numeric:tabular-nums}\n";
 
-/* A click on a heading sorts by its column, a second one reverses the order. No character here is special in XML. */
+/* A click on a heading sorts by its column, a second one reverses the order. */
 static const char SCRIPT[] =
     "document.querySelectorAll('th').forEach(function (th) {\n"
     "  th.addEventListener('click', function () {\n"
@@ -56,9 +56,20 @@ void page_begin_body(text *t, const char *more_style)
     text_printf(t, "</title>\n<style>\n%s%s</style>\n</head>\n<body>\n<h1>", STYLE, more_style);
 }
 
+void page_begin_script(text *t)
+{
+    text_printf(t, "<script>\n//<![CDATA[\n%s", SCRIPT);
+}
+
+void page_end_script(text *t)
+{
+    text_puts(t, "//]]>\n</script>\n</body>\n</html>\n");
+}
+
 void page_close(text *t)
 {
-    text_printf(t, "<script>\n%s</script>\n</body>\n</html>\n", SCRIPT);
+    page_begin_script(t);
+    page_end_script(t);
 }
 
 void page_coordinate(text *t, const char *name, double x)

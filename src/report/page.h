@@ -9,7 +9,9 @@
  * the style that all pages share; it may be "". */
 void page_open(text *t);
 void page_begin_body(text *t, const char *more_style);
-/* The script that sorts tables, and the end. */
+/* The script that sorts tables, and the end; page_close is both, a page with more script writes it between them. */
+void page_begin_script(text *t);
+void page_end_script(text *t);
 void page_close(text *t);
 
 /* name="12.34", with a decimal point in any locale. */

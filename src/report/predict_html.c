@@ -1,11 +1,14 @@
-/* predict_html.c: `sooth predict --format html`: a self-contained page with figures, a timeline of the layers, the
- * roofline of every layer, and a sortable table. It is well-formed XML, and light or dark as the reader's system. */
+/* predict_html.c: `sooth predict --format html`: a self-contained page with figures, pictures and sortable tables. It is
+ * well-formed XML, and light or dark as the reader's system. The pictures are those of the page (web/charts.js): the
+ * report carries the answer as JSON and draws it when it is opened. */
 #include "report/page.h"
 #include "report/predict_memory.h"
 
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
+
+extern const char report_shipped_script[], report_shipped_style[]; /* shipped.S */
 
 typedef struct page {
     predict_report *r;
@@ -20,6 +23,12 @@ static void keys(text *t)
 {
     text_puts(t, "<p>Bound by<i class=\"key compute\"></i>compute<i class=\"key memory\"></i>memory"
                  "<i class=\"key launch\"></i>launch</p>\n");
+}
+
+/* A place for a picture of web/charts.js. */
+static void picture(page *g, const char *name)
+{
+    text_printf(g->out, "<div data-plot=\"%s\"></div>\n", name);
 }
 
 /* ---- sections ---------------------------------------------------------------------------------------------------- */
@@ -40,7 +49,7 @@ static void head(page *g)
     text_puts(o, " on ");
     text_xml(o, t->gpu);
     text_printf(o, "%s%s", *t->mig ? " " : "", t->mig);
-    page_begin_body(o, "");
+    page_begin_body(o, report_shipped_style);
     text_xml(o, t->file);
     text_puts(o, " on ");
     text_xml(o, t->gpu);
@@ -102,189 +111,27 @@ static void cards(page *g)
     text_puts(g->out, "</div>\n");
 }
 
-static void stacked_bar(page *g, const char *name, double compute, double memory, double launch, double whole, double y)
-{
-    enum { LEFT = 130, WIDTH = 760, HEIGHT = 22 };
-    const struct {
-        const char *class;
-        double ms;
-    } parts[] = {{"compute", compute}, {"memory", memory}, {"launch", launch}};
-    char room[NUMBER_ROOM];
-    text_printf(g->out, "<text x=\"0\" y=\"%.0f\">%s</text>\n", y + 16, name);
-    double x = LEFT;
-    for (size_t i = 0; i < 3; i++) {
-        double width = whole > 0 ? parts[i].ms / whole * WIDTH : 0;
-        text_printf(g->out, "<rect class=\"%s\" y=\"%.0f\" height=\"%d\"", parts[i].class, y, HEIGHT);
-        page_coordinate(g->out, "x", x);
-        page_coordinate(g->out, "width", width);
-        text_printf(g->out, "><title>%s: %s ms</title></rect>\n", parts[i].class, number_digits(room, parts[i].ms));
-        x += width;
-    }
-    text_printf(g->out, "<text y=\"%.0f\"", y + 16);
-    page_coordinate(g->out, "x", x + 8);
-    text_printf(g->out, ">%s ms</text>\n", number_digits(room, compute + memory + launch));
-}
-
 static void splits(page *g)
 {
-    const sooth_prediction_totals *t = &g->t;
-    bound_shares bounds = predict_bounds(g->p);
-    double ideal = t->ideal_compute_ms + t->ideal_memory_ms + t->ideal_launch_ms;
-    double whole = fmax(t->latency_ms.value, ideal);
     text_puts(g->out, "<h2>Where the time goes</h2>\n");
     keys(g->out);
-    text_puts(g->out, "<svg viewBox=\"0 0 1000 66\" role=\"img\">\n");
-    stacked_bar(g, "predicted", bounds.compute_ms, bounds.memory_ms, bounds.launch_ms, whole, 4);
-    stacked_bar(g, "at the GPU's peaks", t->ideal_compute_ms, t->ideal_memory_ms, t->ideal_launch_ms, whole, 36);
-    text_puts(g->out, "</svg>\n");
+    picture(g, "split");
 }
 
 static void timeline(page *g)
 {
-    text *o = g->out;
-    double total = g->t.latency_ms.value, at = 0;
-    char room[NUMBER_ROOM];
-    text_puts(o, "<h2>Layers one after the other</h2>\n<svg class=\"time\" viewBox=\"0 0 1000 70\" role=\"img\">\n");
-    for (size_t i = 0; i < sooth_predicted_layer_count(g->p); i++) {
-        sooth_predicted_layer l = sooth_predicted_layer_at(g->p, i);
-        double width = total > 0 ? l.latency_ms / total * 1000 : 0;
-        if (width > 0) {
-            text_printf(o, "<rect class=\"%s\" y=\"0\" height=\"48\"", l.bound);
-            page_coordinate(o, "x", at);
-            page_coordinate(o, "width", width);
-            text_puts(o, "><title>");
-            text_xml(o, l.name);
-            text_puts(o, " ");
-            text_xml(o, l.op);
-            text_printf(o, ": %s ms</title></rect>\n", number_digits(room, l.latency_ms));
-        }
-        at += width;
-    }
-    text_printf(o,
-                "<text x=\"0\" y=\"64\">0</text><text x=\"1000\" y=\"64\" text-anchor=\"end\">%s ms</text>\n</svg>\n",
-                number_digits(room, total));
-}
-
-/* The roofline: decades of FLOP per byte across, decades of FLOP/s up. */
-typedef struct roofline {
-    double left, right, bottom, top; /* logarithms at the edges */
-} roofline;
-
-enum { ROOF_WIDTH = 1000, ROOF_HEIGHT = 420, ROOF_LEFT = 70, ROOF_RIGHT = 24, ROOF_BOTTOM = 40 };
-
-static double roof_x(const roofline *f, double intensity)
-{
-    return ROOF_LEFT + (log10(intensity) - f->left) / (f->right - f->left) * (ROOF_WIDTH - ROOF_LEFT - ROOF_RIGHT);
-}
-
-static double roof_y(const roofline *f, double flops)
-{
-    double height = ROOF_HEIGHT - ROOF_BOTTOM - 10;
-    return 10 + (f->top - log10(flops)) / (f->top - f->bottom) * height;
-}
-
-static bool layer_point(const sooth_predicted_layer *l, double *intensity, double *flops_s)
-{
-    if (l->flops <= 0 || l->bytes <= 0 || !(l->latency_ms > 0))
-        return false;
-    *intensity = (double)l->flops / (double)l->bytes;
-    *flops_s = (double)l->flops / (l->latency_ms / 1e3);
-    return true;
-}
-
-static roofline roof_edges(const page *g)
-{
-    roofline f = {.left = -1, .right = 3, .bottom = 9, .top = ceil(log10(g->t.peak_flops))};
-    for (size_t i = 0; i < sooth_predicted_layer_count(g->p); i++) {
-        sooth_predicted_layer l = sooth_predicted_layer_at(g->p, i);
-        double x, y;
-        if (!layer_point(&l, &x, &y))
-            continue;
-        f.left = fmin(f.left, floor(log10(x)));
-        f.right = fmax(f.right, ceil(log10(x)));
-        f.bottom = fmin(f.bottom, floor(log10(y)));
-        f.top = fmax(f.top, ceil(log10(y)));
-    }
-    return f;
-}
-
-/* "100 G" for 11. */
-static void decade(text *o, int exponent)
-{
-    static const char *const units[] = {"", " k", " M", " G", " T", " P", " E"};
-    static const char *const digits[] = {"1", "10", "100"};
-    bool has_unit = exponent >= 0 && exponent < 21;
-    text_printf(o, ">%s%s</text>\n", has_unit ? digits[exponent % 3] : "", has_unit ? units[exponent / 3] : "");
-}
-
-static void roof_grid(text *o, const roofline *f)
-{
-    for (int x = (int)f->left; x <= (int)f->right; x++) {
-        double at = roof_x(f, pow(10, x));
-        text_puts(o, "<line class=\"grid\" y1=\"10\"");
-        page_coordinate(o, "x1", at);
-        page_coordinate(o, "x2", at);
-        text_printf(o, " y2=\"%d\"/><text text-anchor=\"middle\" y=\"%d\"", ROOF_HEIGHT - ROOF_BOTTOM,
-                    ROOF_HEIGHT - ROOF_BOTTOM + 16);
-        page_coordinate(o, "x", at);
-        char room[NUMBER_ROOM];
-        text_printf(o, ">%s</text>\n", number_real(room, pow(10, x)));
-    }
-    for (int y = (int)f->bottom; y <= (int)f->top; y++) {
-        double at = roof_y(f, pow(10, y));
-        text_printf(o, "<line class=\"grid\" x1=\"%d\" x2=\"%d\"", ROOF_LEFT, ROOF_WIDTH - ROOF_RIGHT);
-        page_coordinate(o, "y1", at);
-        page_coordinate(o, "y2", at);
-        text_printf(o, "/><text text-anchor=\"end\" x=\"%d\"", ROOF_LEFT - 6);
-        page_coordinate(o, "y", at + 4);
-        decade(o, y);
-    }
-}
-
-static void roof_line(page *g, const roofline *f)
-{
-    double left = pow(10, f->left), right = pow(10, f->right), peak = g->t.peak_flops;
-    double ridge = fmin(fmax(peak / g->t.bandwidth_bytes_s, left), right);
-    double start = fmax(left * g->t.bandwidth_bytes_s, pow(10, f->bottom));
-    const double points[3][2] = {{start / g->t.bandwidth_bytes_s, start}, {ridge, peak}, {right, peak}};
-    text_puts(g->out, "<path class=\"roof\" d=\"");
-    for (int i = 0; i < 3; i++) {
-        char x[NUMBER_ROOM], y[NUMBER_ROOM];
-        text_printf(g->out, "%s%s %s", i ? "L" : "M", number_real(x, round(roof_x(f, points[i][0]) * 10) / 10),
-                    number_real(y, round(roof_y(f, points[i][1]) * 10) / 10));
-    }
-    text_puts(g->out, "\"/>\n");
+    text_puts(g->out, "<h2>Host and GPU over time</h2>\n");
+    picture(g, "timeline");
 }
 
 static void roofline_section(page *g)
 {
-    text *o = g->out;
     if (!(g->t.peak_flops > 0) || !(g->t.bandwidth_bytes_s > 0))
         return;
-    roofline f = roof_edges(g);
-    text_puts(o, "<h2>Roofline</h2>\n<p>Each layer: FLOPs for each byte it reads or writes, and FLOP/s that it "
-                 "reaches. The larger "
-                 "the circle, the more time.</p>\n");
-    keys(o);
-    text_printf(o, "<svg viewBox=\"0 0 %d %d\" role=\"img\">\n", ROOF_WIDTH, ROOF_HEIGHT);
-    roof_grid(o, &f);
-    roof_line(g, &f);
-    for (size_t i = 0; i < sooth_predicted_layer_count(g->p); i++) {
-        sooth_predicted_layer l = sooth_predicted_layer_at(g->p, i);
-        double x, y;
-        if (!layer_point(&l, &x, &y))
-            continue;
-        text_printf(o, "<circle class=\"%s\"", l.bound);
-        page_coordinate(o, "cx", roof_x(&f, x));
-        page_coordinate(o, "cy", roof_y(&f, y));
-        page_coordinate(o, "r", 2 + 30 * sqrt(l.latency_ms / g->t.latency_ms.value));
-        text_puts(o, "><title>");
-        text_xml(o, l.name);
-        char a[NUMBER_ROOM], b[NUMBER_ROOM];
-        text_printf(o, ": %s FLOP/byte, %s GFLOP/s</title></circle>\n", number_digits(a, x), number_digits(b, y / 1e9));
-    }
-    text_printf(o, "<text text-anchor=\"middle\" x=\"%d\" y=\"%d\">FLOP/byte, upwards FLOP/s</text>\n</svg>\n",
-                ROOF_WIDTH / 2, ROOF_HEIGHT - 6);
+    text_puts(g->out, "<h2>Roofline</h2>\n<p>Each layer: FLOPs for each byte it reads or writes, and FLOP/s that it "
+                      "reaches. The larger the circle, the more time.</p>\n");
+    keys(g->out);
+    picture(g, "roofline");
 }
 
 static void layer_table(page *g)
@@ -366,7 +213,11 @@ static void memory_section(page *g)
     text *o = g->out;
     memory_shares(&m, shares);
     text_puts(o, "<h2>Memory over time</h2>\n");
-    memory_picture(g->r, g->p, true);
+    text_puts(o, "<p>Part<i class=\"key part-context\"></i>context<i class=\"key part-weights\"></i>weights"
+                 "<i class=\"key part-optimizer\"></i>optimizer<i class=\"key part-inputs\"></i>inputs"
+                 "<i class=\"key part-live\"></i>activations, gradients, workspace"
+                 "<i class=\"key part-cache\"></i>cache of the allocator</p>\n");
+    picture(g, "memory");
     text_puts(o, "<div class=\"wide\"><table><thead><tr><th>part</th><th class=\"n\">MiB</th><th>what</th></tr></thead>"
                  "<tbody>\n");
     for (int i = 0; i < MEMORY_SHARES; i++) {
@@ -394,6 +245,43 @@ static void memory_section(page *g)
     text_puts(o, "</tbody></table></div>\n");
 }
 
+/* Text in which nothing is special in HTML or XML: '<' and '>' are in strings alone. */
+static void escape_from(text *t, size_t start)
+{
+    size_t special = 0;
+    for (size_t i = start; i < t->size; i++)
+        special += t->bytes[i] == '<' || t->bytes[i] == '>';
+    size_t from = t->size;
+    text_repeat(t, "     ", special);
+    for (size_t to = t->size; special;) {
+        char c = t->bytes[--from];
+        bool is_special = c == '<' || c == '>';
+        to -= is_special ? 6 : 1;
+        if (is_special)
+            memcpy(t->bytes + to, c == '<' ? "\\u003c" : "\\u003e", 6);
+        else
+            t->bytes[to] = c;
+        special -= is_special;
+    }
+}
+
+/* The answer as JSON, and the charts that draw it. */
+static void script(page *g)
+{
+    text *o = g->out;
+    predict_report all = *g->r;
+    all.options.kernels = true;
+    all.options.totals = false;
+    all.options.memory = sooth_prediction_memory(g->p).known;
+    page_begin_script(o);
+    text_puts(o, "const answer = ");
+    size_t start = o->size;
+    predict_json(&all);
+    escape_from(o, start);
+    text_puts(o, report_shipped_script);
+    page_end_script(o);
+}
+
 void predict_html(predict_report *r)
 {
     page g = {.r = r, .out = r->out, .p = r->predictions[0], .t = sooth_prediction_totals_of(r->predictions[0])};
@@ -407,5 +295,5 @@ void predict_html(predict_report *r)
     if (r->options.kernels)
         kernel_table(&g);
     basis(&g);
-    page_close(g.out);
+    script(&g);
 }

@@ -157,8 +157,9 @@ static const char STYLE[] = "<style>text{font:12px sans-serif;fill:#667080}.grid
                             ".context{fill:#9aa3b2}.allocated{fill:#2f6fde}.reserved{fill:none;stroke:#d9822b;"
                             "stroke-width:1.5}.capacity{stroke:#c0392b;stroke-dasharray:5 4}</style>\n";
 
-void memory_picture(predict_report *r, const sooth_prediction *p, bool is_inside)
+void predict_memory_svg(predict_report *r)
 {
+    const sooth_prediction *p = r->predictions[0];
     sooth_memory m = sooth_prediction_memory(p);
     size_t count;
     const memory_point *points = memory_over_time(r, p, MOST_POINTS, &count);
@@ -166,10 +167,8 @@ void memory_picture(predict_report *r, const sooth_prediction *p, bool is_inside
     bool shows_capacity = m.capacity_mib > 0 && m.capacity_mib < 2 * m.total_mib.value;
     if (shows_capacity)
         c.all_mib = fmax(c.all_mib, m.capacity_mib * 1.05);
-    text_printf(r->out, "<svg%s viewBox=\"0 0 %d %d\" role=\"img\">\n",
-                is_inside ? "" : " xmlns=\"http://www.w3.org/2000/svg\"", WIDTH, HEIGHT);
-    if (!is_inside)
-        text_puts(r->out, STYLE);
+    text_printf(r->out, "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 %d %d\" role=\"img\">\n%s", WIDTH,
+                HEIGHT, STYLE);
     text_puts(r->out, "<title>memory over time</title>\n");
     scale(&c);
     box(&c, "context", 0, m.context_mib);
@@ -190,9 +189,4 @@ void memory_picture(predict_report *r, const sooth_prediction *p, bool is_inside
     }
     label(&c, LEFT, HEIGHT - 6, "start", "grey: context, blue: tensors and workspaces, line: held by the allocator");
     text_puts(r->out, "</svg>\n");
-}
-
-void predict_memory_svg(predict_report *r)
-{
-    memory_picture(r, r->predictions[0], false);
 }

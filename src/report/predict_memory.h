@@ -27,7 +27,4 @@ typedef struct memory_point {
 } memory_point;
 memory_point *memory_over_time(predict_report *r, const sooth_prediction *p, size_t most, size_t *count);
 
-/* The picture, for a page or alone. */
-void memory_picture(predict_report *r, const sooth_prediction *p, bool is_inside);
-
 #endif

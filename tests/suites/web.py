@@ -61,7 +61,8 @@ class Page:
     def __init__(self, url, hash="", **options):
         self.url = url
         self.browser = browser.Browser(**options)
-        self.open(hash)
+        if hash is not None:
+            self.open(hash)
 
     def open(self, hash):
         self.browser.open("about:blank")
@@ -549,6 +550,25 @@ def memory_of(web):
                 if line.startswith(("Private_Clean", "Private_Dirty")):
                     total += int(line.split()[1]) * 1024
     return total
+
+
+@test
+def reports(context):
+    """`--format html` draws the same pictures, also of a network whose names look like markup."""
+    hostile = context.scratch / "hostile.prototxt"
+    hostile.write_text((TOP / "tests/models/formats/caffe/images.prototxt").read_text().replace('name: "', 'name: "</script><b>]]>', 3))
+    for number, arguments in enumerate((["zoo:resnet18", "--mode", "train"], [str(hostile)])):
+        path = context.scratch / f"report{number}.html"
+        path.write_text(sooth("predict", *arguments, "--format", "html")[0].replace("<head>", '<head><link rel="icon" href="data:,"/>'))
+        server, url = browser.serve(context.scratch)
+        page = Page(url, None)
+        context.pages.append(page)
+        page.browser.open(f"{url}{path.name}")
+        page.browser.until("return document.querySelectorAll('[data-plot] svg').length === 4")
+        expect(page.browser.run("return document.querySelector('b') === null || ![...document.querySelectorAll('b')].some((b) => b.textContent.startsWith(']]'))"), "markup in a name")
+        text = page.browser.run("return document.querySelector('[data-plot=split]').textContent")
+        expect("predicted" in text and "ms" in text, text)
+        server.shutdown()
 
 
 @test
