@@ -55,7 +55,7 @@ extern "C" {
 #endif
 
 #define SOOTH_VERSION_MAJOR 0
-#define SOOTH_VERSION_MINOR 1
+#define SOOTH_VERSION_MINOR 2
 #define SOOTH_VERSION_PATCH 0
 #define SOOTH_VERSION "0.2.0"
 
@@ -133,6 +133,10 @@ typedef struct sooth_options {
 /* Resolves every shape and recovers layers that exporters decompose. Call it before any function below, and again for
  * other dimensions. `options` may be NULL. SOOTH_ERROR_USAGE names a binding without a match. */
 SOOTH_API sooth_status sooth_bind(sooth_model *model, const sooth_options *options, sooth_error *error);
+
+/* The same, but a batch that file and options leave open becomes that of the first input, or 1, and is stored in
+ * `options`. If a given shape contradicts it, the dimensions stay open. */
+SOOTH_API sooth_status sooth_bind_open(sooth_model *model, sooth_options *options, sooth_error *error);
 
 /* Returns the passes in the order in which they run; NULL after the last. */
 SOOTH_API const char *sooth_pass_name(size_t index);

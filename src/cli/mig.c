@@ -160,7 +160,7 @@ static int open_model(workload_args *w)
     int code = model_dims_read("mig", &w->dimensions, &w->dims);
     if (code == SOOTH_OK)
         code = model_load(w->path, &w->file);
-    if (code == SOOTH_OK && model_bind(w->file.model, &w->dims.options, &error) != SOOTH_OK)
+    if (code == SOOTH_OK && sooth_bind_open(w->file.model, &w->dims.options, &error) != SOOTH_OK)
         code = model_failed(w->path, &error);
     return code;
 }

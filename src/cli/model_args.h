@@ -83,9 +83,6 @@ typedef struct model_file {
 int model_load(const char *path, model_file *file);
 void model_close(model_file *file);
 
-/* Binds. Without a batch in the options it is the file's own, or 1 if the file leaves it open, and is stored in the
- * options. */
-sooth_status model_bind(sooth_model *model, sooth_options *options, sooth_error *error);
 /* Prints the error of the model at that path. Returns the exit code. */
 int model_failed(const char *path, const sooth_error *error);
 

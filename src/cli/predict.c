@@ -170,7 +170,7 @@ static int predict_all(question *q, model_file *file)
         sooth_error error;
         sooth_options dims = q->dims.options;
         dims.batch = q->batches[b];
-        int code = model_bind(file->model, &dims, &error) == SOOTH_OK ? SOOTH_OK : model_failed(q->path, &error);
+        int code = sooth_bind_open(file->model, &dims, &error) == SOOTH_OK ? SOOTH_OK : model_failed(q->path, &error);
         for (size_t g = 0; g < q->gpu_count && code == SOOTH_OK; g++)
             code = predict_on(q, file, q->gpus[g], dims.batch);
         if (code != SOOTH_OK)

@@ -363,7 +363,7 @@ static void answer_rows(query **rows, size_t count)
         while (end < count && compare_bindings(&rows[end]->binding, &rows[i]->binding) == 0)
             end++;
         sooth_options binding = rows[i]->binding;
-        if (model_bind(model, &binding, &error) == SOOTH_OK)
+        if (sooth_bind_open(model, &binding, &error) == SOOTH_OK)
             for (; i < end; i++)
                 answer_row(model, rows[i]);
         else

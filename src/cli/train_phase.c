@@ -80,7 +80,7 @@ static int train(const train_args *args, const char *path, sooth_train_options *
     if (code == SOOTH_OK) {
         sooth_error error;
         sooth_train *answer = NULL;
-        sooth_status status = model_bind(file.model, &dims.options, &error);
+        sooth_status status = sooth_bind_open(file.model, &dims.options, &error);
         o->dims = &dims.options;
         if (status == SOOTH_OK)
             status = sooth_train_phase(file.model, o, &answer, &error);

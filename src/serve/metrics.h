@@ -1,0 +1,18 @@
+/* metrics.h: counts of `sooth serve` in the text format of Prometheus. Thread-safe. */
+#ifndef SOOTH_SERVE_METRICS_H
+#define SOOTH_SERVE_METRICS_H
+
+#include "report/text.h"
+#include "serve/answers.h"
+
+typedef struct metrics metrics;
+
+metrics *metrics_open(void); /* NULL without memory */
+void metrics_close(metrics *m);
+
+void metrics_add(metrics *m, route route, unsigned status, double seconds, size_t bytes_in, size_t bytes_out);
+/* Writes all of them, with what is loaded and how many requests run now. */
+void metrics_write(metrics *m, kept *kept, size_t running, text *out);
+const char *route_name(route route);
+
+#endif
