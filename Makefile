@@ -36,6 +36,11 @@ ONEDNN_PROBE := \#include <oneapi/dnnl/dnnl_version.h>\nint version[DNNL_VERSION
 MEASURE_CFLAGS := $(shell printf '$(ONEDNN_PROBE)' | $(CC) -fsyntax-only -x c - >/dev/null 2>&1 && echo -DSOOTH_ONEDNN) \
     $(shell $(PKG_CONFIG) --exists openblas && echo -DSOOTH_OPENBLAS && $(PKG_CONFIG) --cflags openblas) \
     $(shell $(PKG_CONFIG) --exists libturbojpeg && echo -DSOOTH_TURBOJPEG && $(PKG_CONFIG) --cflags libturbojpeg)
+# `sooth serve` is there where libmicrohttpd is.
+MICROHTTPD_LIBS := $(shell $(PKG_CONFIG) --libs libmicrohttpd 2>/dev/null)
+ifneq ($(MICROHTTPD_LIBS),)
+SERVE_CFLAGS := -DSOOTH_MICROHTTPD $(shell $(PKG_CONFIG) --cflags libmicrohttpd)
+endif
 # Structs of some hundred bytes are copied and zeroed often. GCC for x86 does that in one instruction of microcode, which takes longer than
 # vectors in a loop; other compilers do not know these options.
 COPY_CFLAGS := -mmemcpy-strategy=vector_loop:512:noalign,libcall:-1:noalign \
@@ -52,14 +57,14 @@ endif
 
 SOURCES := $(sort $(shell find src -name '*.c'))
 # What only the program has: libsooth runs no networks.
-PROGRAM_ROOMS := src/measure/% src/cli/%
+PROGRAM_ROOMS := src/measure/% src/serve/% src/cli/%
 LIB_SOURCES := $(filter-out $(PROGRAM_ROOMS),$(SOURCES))
 CLI_SOURCES := $(filter $(PROGRAM_ROOMS),$(SOURCES))
 GPU_FILES := $(sort $(wildcard data/gpus/*.txt))
 HOST_FILES := $(sort $(wildcard data/hosts/*.txt))
 LIB_OBJECTS := $(LIB_SOURCES:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/src/device/shipped.o \
     $(BUILD)/obj/src/predict/shipped.o $(BUILD)/obj/src/memory/shipped.o $(BUILD)/obj/src/report/shipped.o $(BUILD)/obj/src/plan/shipped.o
-CLI_OBJECTS := $(CLI_SOURCES:%.c=$(BUILD)/obj/%.o)
+CLI_OBJECTS := $(CLI_SOURCES:%.c=$(BUILD)/obj/%.o) $(BUILD)/obj/src/serve/shipped.o
 
 LIB_A := $(BUILD)/libsooth.a
 LIB_SO := $(BUILD)/libsooth.so
@@ -73,7 +78,7 @@ CODE := $(shell cat src/learn/*.[ch] src/predict/*.[ch] | cksum | cut -d ' ' -f 
 
 # Objects depend on the flags they were compiled with, so that switching the compiler rebuilds. Goals that build nothing
 # leave the list alone.
-FLAGS_TEXT := $(CC) $(ALL_CFLAGS) $(MEASURE_CFLAGS) $(LDFLAGS) $(LIBS)
+FLAGS_TEXT := $(CC) $(ALL_CFLAGS) $(MEASURE_CFLAGS) $(SERVE_CFLAGS) $(LDFLAGS) $(LIBS)
 ifeq ($(filter install-files uninstall clean help,$(MAKECMDGOALS)),)
 $(shell mkdir -p $(BUILD); [ "$$(cat $(BUILD)/flags 2>/dev/null)" = '$(FLAGS_TEXT)' ] || echo '$(FLAGS_TEXT)' >$(BUILD)/flags)
 # The objects' list is a prerequisite too: a source that was removed must leave the libraries.
@@ -117,6 +122,9 @@ $(BUILD)/obj/report.js: $(REPORT_MODULES)
 $(BUILD)/obj/src/report/shipped.o: src/report/shipped.S $(BUILD)/obj/report.js web/charts.css $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -DREPORT_SCRIPT='"$(BUILD)/obj/report.js"' -c -o $@ $<
+$(BUILD)/obj/src/serve/shipped.o: src/serve/shipped.S src/serve/openapi.json $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -c -o $@ $<
 
 # Predictions take most of their time in these rooms, so they are built with -O3. Products of matrices have multiplication and addition in
 # one instruction.
@@ -125,6 +133,7 @@ $(BUILD)/obj/src/lower/%.o $(BUILD)/obj/src/memory/%.o $(BUILD)/obj/src/predict/
 $(BUILD)/obj/src/predict/matrix.o: ALL_CFLAGS += $(HOT_CFLAGS) -ffp-contract=fast
 
 # The peak of the processor takes multiplication and addition in one instruction.
+$(BUILD)/obj/src/serve/%.o: ALL_CFLAGS += $(SERVE_CFLAGS)
 $(BUILD)/obj/src/measure/%.o: ALL_CFLAGS += $(MEASURE_CFLAGS) $(HOT_CFLAGS)
 $(BUILD)/obj/src/measure/machine.o: ALL_CFLAGS += -ffp-contract=fast
 
@@ -148,7 +157,7 @@ $(LIB_SO): $(LIB_OBJECTS) $(BUILD)/objects src/sooth.map
 
 # The program uses the report writers, which are no part of the public interface, so it takes the objects.
 $(BUILD)/sooth: $(CLI_OBJECTS) $(LIB_OBJECTS) $(BUILD)/objects
-	$(CC) $(LDFLAGS) -o $@ $(CLI_OBJECTS) $(LIB_OBJECTS) $(SQLITE_LIBS) $(LIBS)
+	$(CC) $(LDFLAGS) -o $@ $(CLI_OBJECTS) $(LIB_OBJECTS) $(SQLITE_LIBS) $(MICROHTTPD_LIBS) $(LIBS)
 
 PC_TEXT = prefix=$(prefix)\nincludedir=$(includedir)\nlibdir=$(libdir)\n\nName: sooth\n\
 Description: Tells what a neural network consists of and what it costs, from its file\nVersion: $(VERSION)\n\
@@ -338,7 +347,7 @@ $(BUILD)/fuzz/%_fuzz: $(BUILD)/obj/fuzz/%_fuzz.o $(BUILD)/obj/fuzz/model.o $(BUI
 .PHONY: bench
 bench: ## speed and memory as users meet them, beside the onnx package, nanopb and PyTorch; writes doc/speed.md
 	@tools/deps.sh develop
-	@$(MAKE) --no-print-directory $(JOBS) -s all $(addprefix $(BUILD)/bench/,load process predict largest nas learn)
+	@$(MAKE) --no-print-directory $(JOBS) -s all $(addprefix $(BUILD)/bench/,load process predict largest nas learn serve)
 	@bench/run.py $(BUILD)
 $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(LIB_OBJECTS) $(BUILD)/objects
 	@mkdir -p $(@D)

@@ -3,6 +3,7 @@ import csv
 import gzip
 import itertools
 import os
+import re
 import subprocess
 import sys
 
@@ -54,6 +55,28 @@ def bench_largest(table, build, seconds):
                        for option in (["--largest-batch"], ["--batch", int(batch)]))
         table.row(f"`--largest-batch` of {title}, whole process", f"{search:.1f} ms of a processor", f"one prediction {one:.1f} ms: {search / one:.1f} times; "
                   f"inside one process {inside / inside_one:.1f} times (batch {batch:,.0f})", "3 times")
+
+
+# ---- the service -----------------------------------------------------------------------------------------------------
+
+def bench_serve(table, build, seconds):
+    table.heading("answers of `sooth serve` on this machine, client and server on the same cores, 8 connections")
+    server = subprocess.Popen([build / "sooth", "serve", "--port", "0", "--quiet"], stderr=subprocess.PIPE, text=True)
+    try:
+        found = re.search(r":(\d+)/", server.stderr.readline())
+        if not found:
+            table.skip("`sooth serve`", "it does not start: libmicrohttpd is missing")
+            return
+        asks = [build / "bench/serve", found[1], 8, seconds]
+        for title, more in (("totals of a kept ResNet-50", "&totals=1"), ("the same with all layers", "")):
+            path = f"/v1/predict?model=zoo:resnet50&gpu=a100&batch=32{more}"
+            rate, _, _, _, _, size = map(float, output(*asks, 0, path))
+            _, half, late, _, _, _ = map(float, output(*asks, int(rate / 2), path))
+            table.row(f"`sooth serve`: {title}", f"{rate:,.0f} answers/s of {size:,.0f} bytes",
+                      f"at half that: median {half:.2f} ms, 99th percentile {late:.2f} ms", "5,000 answers/s; 10 ms")
+    finally:
+        server.terminate()
+        server.wait()
 
 
 # ---- tables of queries -----------------------------------------------------------------------------------------------

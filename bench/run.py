@@ -24,6 +24,7 @@ PARTS = {
     "predict": lambda t, o: predictions.bench_predict(t, o.build, o.seconds),
     "largest": lambda t, o: predictions.bench_largest(t, o.build, o.seconds),
     "queries": lambda t, o: predictions.bench_queries(t, o.build, o.scratch),
+    "serve": lambda t, o: predictions.bench_serve(t, o.build, o.seconds),
     "nas": lambda t, o: predictions.bench_nas(t, o.build),
     "python": lambda t, o: predictions.bench_python(t, o.build, o.seconds),
     "learn": lambda t, o: predictions.bench_learn(t, o.build, o.seconds),

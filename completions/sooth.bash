@@ -16,7 +16,7 @@ _sooth() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} options command=${COMP_WORDS[1]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "inspect predict train-phase measure choose survey nas dataset mig eval learn convert gpus zoo --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "inspect predict train-phase measure choose survey nas dataset mig eval learn convert serve gpus zoo --help --version" -- "$current")
         return
     fi
     # '=' and ':' are words of their own for bash.
@@ -94,6 +94,7 @@ _sooth() {
         options="--gpu --batch --dim --seq --past --shape --precision --layout --runtime --mode --optimizer --stack --mig --power-limit --co2 --context --kv-cache --layers --kernels --memory --fits --largest-batch --by-estimate"
         options+=" --format --queries --weights --output --help"
         ;;
+    serve) options="--port --bind --max-mib --keep-mib --threads --page --quiet --help" ;;
     measure)
         options="--batch --dim --seq --past --shape --skip --fuse --library --threads --warmup --repeat --images --workers --compare --host --new-data --load"
         options+=" --save --layers --format --output --help"

@@ -24,6 +24,7 @@ test    libdnnl-dev   test -e /usr/include/oneapi/dnnl/dnnl.h
 test    libopenblas-dev pkg-config --exists openblas
 test    libturbojpeg0-dev pkg-config --exists libturbojpeg
 test    graphviz      command -v dot
+test    libmicrohttpd-dev pkg-config --exists libmicrohttpd
 develop clang         command -v clang
 develop clang-format  command -v clang-format
 develop clang-tidy    command -v clang-tidy

@@ -24,6 +24,7 @@ int gpus_main(int argc, char **argv);
 int zoo_main(int argc, char **argv);
 int eval_main(int argc, char **argv);
 int learn_main(int argc, char **argv);
+int serve_main(int argc, char **argv);
 
 /* "sooth: SUBJECT: MESSAGE" on standard error. Returns the code. */
 int cli_fail(sooth_status code, const char *subject, const char *format, ...) __attribute__((format(printf, 3, 4)));

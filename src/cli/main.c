@@ -19,6 +19,7 @@ static const command COMMANDS[] = {
     {"eval", "errors of predictions on measured rows", eval_main},
     {"learn", "train the predictor on measured rows", learn_main},
     {"convert", "write the graph without its weights as an ONNX file", convert_main},
+    {"serve", "the page and the predictions over HTTP", serve_main},
     {"gpus", "known GPUs, and the origin of each number", gpus_main},
     {"zoo", "networks that come with the program, and their parameters", zoo_main},
 };

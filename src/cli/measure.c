@@ -146,7 +146,7 @@ static int with_model(measure_args *args, const char *path)
         args->measure.images = (int)args->images;
         args->measure.workers = (int)args->workers;
         args->measure.directory = directory_for_files();
-        if (model_bind(file.model, &dims.options, &error) == SOOTH_OK)
+        if (sooth_bind_open(file.model, &dims.options, &error) == SOOTH_OK)
             code = measure_model(args, path, file.model);
         else
             code = model_failed(path, &error);

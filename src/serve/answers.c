@@ -98,8 +98,8 @@ static void describe_bound(const sooth_options *o, char text[BOUND_ROOM])
 {
     size_t used = (size_t)snprintf(text, BOUND_ROOM, "%lld", (long long)o->batch);
     for (size_t i = 0; i < o->dim_count && used < BOUND_ROOM; i++)
-        used += (size_t)snprintf(text + used, BOUND_ROOM - used, ";%s=%lld", o->dims[i].name,
-                                 (long long)o->dims[i].value);
+        used +=
+            (size_t)snprintf(text + used, BOUND_ROOM - used, ";%s=%lld", o->dims[i].name, (long long)o->dims[i].value);
     for (size_t i = 0; i < o->shape_count && used < BOUND_ROOM; i++) {
         used += (size_t)snprintf(text + used, BOUND_ROOM - used, ";%s:", o->shapes[i].input);
         for (size_t k = 0; k < o->shapes[i].rank && used < BOUND_ROOM; k++)
@@ -230,7 +230,8 @@ static sooth_status mig(const answerer *a, kept_handle *handle, question *q, res
     dims.batch = q->batch_count ? q->batches[0] : 0;
     sooth_mig_workload workload = {.dims = &dims, .options = q->where, .latency_ms = q->latency_ms, .count = q->count};
     sooth_mig_options options = {.time_limit_s = 2};
-    sooth_status status = sooth_gpus_find(a->gpus, q->gpu_count ? q->gpus[0] : "a100-sxm4-40gb", &options.device, error);
+    sooth_status status =
+        sooth_gpus_find(a->gpus, q->gpu_count ? q->gpus[0] : "a100-sxm4-40gb", &options.device, error);
     if (status == SOOTH_OK)
         status = bind(handle, q, dims.batch, error);
     if (status != SOOTH_OK)

@@ -23,11 +23,11 @@
 
 enum {
     MOST_PAIRS = 64,
-    MOST_WAITING = 1024,    /* requests before 503 */
+    MOST_WAITING = 1024, /* requests before 503 */
     MOST_CONNECTIONS = 4096,
-    IDLE_S = 20,            /* without a byte */
-    MOST_UPLOAD_S = 120,    /* for a whole body */
-    BODIES_IN_FLIGHT = 4,   /* all bodies together, in largest ones */
+    IDLE_S = 20,          /* without a byte */
+    MOST_UPLOAD_S = 120,  /* for a whole body */
+    BODIES_IN_FLIGHT = 4, /* all bodies together, in largest ones */
     STOP_S = 10,
     PEER_ROOM = 64,
     URL_ROOM = 200,
@@ -77,12 +77,11 @@ static double seconds_since(const struct timespec *then)
 static const struct {
     const char *path, *method;
     route route;
-} ROUTES[] = {{"/v1/predict", "POST", ROUTE_PREDICT}, {"/v1/inspect", "POST", ROUTE_INSPECT},
-              {"/v1/mig", "POST", ROUTE_MIG},         {"/v1/convert", "POST", ROUTE_CONVERT},
-              {"/v1/batch", "POST", ROUTE_BATCH},     {"/v1/gpus", "GET", ROUTE_GPUS},
-              {"/v1/zoo", "GET", ROUTE_ZOO},          {"/healthz", "GET", ROUTE_HEALTH},
-              {"/readyz", "GET", ROUTE_HEALTH},       {"/metrics", "GET", ROUTE_METRICS},
-              {"/v1/openapi.json", "GET", ROUTE_OPENAPI}};
+} ROUTES[] = {
+    {"/v1/predict", "POST", ROUTE_PREDICT}, {"/v1/inspect", "POST", ROUTE_INSPECT},    {"/v1/mig", "POST", ROUTE_MIG},
+    {"/v1/convert", "POST", ROUTE_CONVERT}, {"/v1/batch", "POST", ROUTE_BATCH},        {"/v1/gpus", "GET", ROUTE_GPUS},
+    {"/v1/zoo", "GET", ROUTE_ZOO},          {"/healthz", "GET", ROUTE_HEALTH},         {"/readyz", "GET", ROUTE_HEALTH},
+    {"/metrics", "GET", ROUTE_METRICS},     {"/v1/openapi.json", "GET", ROUTE_OPENAPI}};
 
 /* Returns the method that the path takes; NULL if there is no such path. */
 static const char *find_route(const server *s, const char *url, route *found)
@@ -274,7 +273,8 @@ static bool is_own_host(const server *s, const char *host)
     return false;
 }
 
-/* Answers a request whose head shows that it cannot be answered; false: it may go on. */
+/* A body that is somewhat too large is read to its end, because many clients read no answer before that.
+ * Answers a request whose head shows that it cannot be answered; false: it may go on. */
 static bool refuse(exchange *x)
 {
     server *s = x->server;
@@ -292,7 +292,7 @@ static bool refuse(exchange *x)
         send_error(x, 405, "method", "this path takes another method, see the header Allow");
     else if (atomic_load(&s->stops) && x->request.route != ROUTE_HEALTH)
         send_error(x, 503, "stopping", "the server stops");
-    else if (length && strtoull(length, NULL, 10) > s->options->most_body_bytes)
+    else if (length && strtoull(length, NULL, 10) > 2 * s->options->most_body_bytes)
         send_error(x, 413, "too_large", "the body is larger than the server takes (--max-mib)");
     else if (type && strncmp(type, "multipart/", strlen("multipart/")) == 0)
         send_error(x, 415, "type", "send the file itself as the body (curl --data-binary @FILE), not a form");
@@ -303,8 +303,7 @@ static bool refuse(exchange *x)
 
 static void describe_peer(exchange *x)
 {
-    const union MHD_ConnectionInfo *info =
-        MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
+    const union MHD_ConnectionInfo *info = MHD_get_connection_info(x->connection, MHD_CONNECTION_INFO_CLIENT_ADDRESS);
     const struct sockaddr *address = info ? info->client_addr : NULL;
     snprintf(x->peer, sizeof x->peer, "?");
     if (address && address->sa_family == AF_INET)
@@ -502,10 +501,10 @@ static bool listen_on(server *s, struct sockaddr_storage *address)
         errno = EINVAL;
         return false;
     }
-    s->daemon = MHD_start_daemon(flags, o->port, NULL, NULL, handle, s, MHD_OPTION_SOCK_ADDR, address,
-                                 MHD_OPTION_CONNECTION_LIMIT, connections(), MHD_OPTION_CONNECTION_TIMEOUT,
-                                 (unsigned)IDLE_S, MHD_OPTION_NOTIFY_COMPLETED, finish, s,
-                                 MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
+    s->daemon = MHD_start_daemon(
+        flags, o->port, NULL, NULL, handle, s, MHD_OPTION_SOCK_ADDR, address, MHD_OPTION_CONNECTION_LIMIT,
+        connections(), MHD_OPTION_CONNECTION_TIMEOUT, (unsigned)IDLE_S, MHD_OPTION_NOTIFY_COMPLETED, finish, s,
+        MHD_OPTION_LISTENING_ADDRESS_REUSE, 1u, MHD_OPTION_STRICT_FOR_CLIENT, 1, MHD_OPTION_END);
     return s->daemon != NULL;
 }
 
@@ -516,8 +515,9 @@ static void announce(const server *s)
     fprintf(stderr, "sooth serve: http://%s%s%s:%u/\n", is_six ? "[" : "", s->options->bind, is_six ? "]" : "",
             (unsigned)(port ? port->port : s->options->port));
     if (!s->is_loopback)
-        fprintf(stderr, "sooth serve: other machines can reach this address; there is no password and no encryption. Put a "
-                        "proxy with both before it, or use --bind 127.0.0.1\n");
+        fprintf(stderr,
+                "sooth serve: other machines can reach this address; there is no password and no encryption. Put a "
+                "proxy with both before it, or use --bind 127.0.0.1\n");
 }
 
 /* Takes no new connections, and lets requests that run finish. */
@@ -545,8 +545,9 @@ static int run(server *s, sigset_t *ends)
     if (!s->kept || !s->metrics || !open_workers(s))
         return complain(SOOTH_ERROR_SYSTEM, "start", "out of memory");
     if (!listen_on(s, &address))
-        return errno == EINVAL ? complain(SOOTH_ERROR_USAGE, o->bind, "--bind takes an address such as 127.0.0.1 or ::1")
-                               : complain(SOOTH_ERROR_SYSTEM, o->bind, strerror(errno));
+        return errno == EINVAL
+                   ? complain(SOOTH_ERROR_USAGE, o->bind, "--bind takes an address such as 127.0.0.1 or ::1")
+                   : complain(SOOTH_ERROR_SYSTEM, o->bind, strerror(errno));
     announce(s);
     int signal;
     sigwait(ends, &signal);
@@ -581,7 +582,8 @@ int serve_run(const serve_options *options)
 int serve_run(const serve_options *options)
 {
     (void)options;
-    fputs("sooth serve: this program was built without libmicrohttpd: install libmicrohttpd-dev and build again\n", stderr);
+    fputs("sooth serve: this program was built without libmicrohttpd: install libmicrohttpd-dev and build again\n",
+          stderr);
     return SOOTH_ERROR_UNSUPPORTED;
 }
 

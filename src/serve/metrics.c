@@ -39,10 +39,9 @@ void metrics_close(metrics *m)
 const char *route_name(route route)
 {
     static const char *const NAMES[ROUTE_COUNT] = {
-        [ROUTE_PREDICT] = "predict", [ROUTE_INSPECT] = "inspect", [ROUTE_MIG] = "mig",
-        [ROUTE_CONVERT] = "convert", [ROUTE_BATCH] = "batch",     [ROUTE_GPUS] = "gpus",
-        [ROUTE_ZOO] = "zoo",         [ROUTE_HEALTH] = "health",   [ROUTE_METRICS] = "metrics",
-        [ROUTE_OPENAPI] = "openapi", [ROUTE_PAGE] = "page",       [ROUTE_NONE] = "none"};
+        [ROUTE_PREDICT] = "predict", [ROUTE_INSPECT] = "inspect", [ROUTE_MIG] = "mig",   [ROUTE_CONVERT] = "convert",
+        [ROUTE_BATCH] = "batch",     [ROUTE_GPUS] = "gpus",       [ROUTE_ZOO] = "zoo",   [ROUTE_HEALTH] = "health",
+        [ROUTE_METRICS] = "metrics", [ROUTE_OPENAPI] = "openapi", [ROUTE_PAGE] = "page", [ROUTE_NONE] = "none"};
     return NAMES[route];
 }
 
@@ -83,11 +82,12 @@ static void write_durations(const metrics *m, text *out)
             text_printf(out, "sooth_request_seconds_bucket{route=\"%s\",le=\"%g\"} %llu\n", route_name((route)r),
                         BUCKETS[b], (unsigned long long)(below += m->by_duration[r][b]));
         if (all)
-            text_printf(out,
-                        "sooth_request_seconds_bucket{route=\"%s\",le=\"+Inf\"} %llu\n"
-                        "sooth_request_seconds_sum{route=\"%s\"} %.6f\nsooth_request_seconds_count{route=\"%s\"} %llu\n",
-                        route_name((route)r), (unsigned long long)all, route_name((route)r), m->seconds[r],
-                        route_name((route)r), (unsigned long long)all);
+            text_printf(
+                out,
+                "sooth_request_seconds_bucket{route=\"%s\",le=\"+Inf\"} %llu\n"
+                "sooth_request_seconds_sum{route=\"%s\"} %.6f\nsooth_request_seconds_count{route=\"%s\"} %llu\n",
+                route_name((route)r), (unsigned long long)all, route_name((route)r), m->seconds[r],
+                route_name((route)r), (unsigned long long)all);
     }
 }
 

@@ -139,14 +139,10 @@ static bool set_text(question *q, const char *key, const char *text)
     const struct {
         const char *key;
         const char **to;
-    } TEXTS[] = {{"name", &q->name},
-                 {"precision", &q->where.precision},
-                 {"layout", &q->where.layout},
-                 {"runtime", &q->where.runtime},
-                 {"mode", &q->where.mode},
-                 {"optimizer", &q->where.optimizer},
-                 {"stack", &q->where.stack},
-                 {"mig", &q->where.mig}};
+    } TEXTS[] = {{"name", &q->name},           {"precision", &q->where.precision},
+                 {"layout", &q->where.layout}, {"runtime", &q->where.runtime},
+                 {"mode", &q->where.mode},     {"optimizer", &q->where.optimizer},
+                 {"stack", &q->where.stack},   {"mig", &q->where.mig}};
     for (size_t i = 0; i < sizeof TEXTS / sizeof *TEXTS; i++)
         if (strcmp(TEXTS[i].key, key) == 0) {
             *TEXTS[i].to = *text ? text : NULL;
@@ -183,8 +179,11 @@ static bool set_flag(question *q, const char *key, const char *text)
     const struct {
         const char *key;
         bool *to;
-    } FLAGS[] = {{"layers", &q->report.layers}, {"kernels", &q->report.kernels}, {"memory", &q->report.memory},
-                 {"values", &q->report.values}, {"totals", &q->report.totals}};
+    } FLAGS[] = {{"layers", &q->report.layers},
+                 {"kernels", &q->report.kernels},
+                 {"memory", &q->report.memory},
+                 {"values", &q->report.values},
+                 {"totals", &q->report.totals}};
     for (size_t i = 0; i < sizeof FLAGS / sizeof *FLAGS; i++)
         if (strcmp(FLAGS[i].key, key) == 0) {
             *FLAGS[i].to = yes(q, key, text);
@@ -196,10 +195,10 @@ static bool set_flag(question *q, const char *key, const char *text)
 static _Noreturn void refuse_key(question *q, const char *key)
 {
     static const char *const KEYS[] = {
-        "model",     "name",    "gpu",       "batch",        "seq",          "past",          "dims",
-        "shape",     "format",  "precision", "layout",       "runtime",      "mode",          "optimizer",
-        "stack",     "mig",     "count",     "power_limit_w", "co2_g_per_kwh", "kv_cache_bits", "latency_ms",
-        "layers",    "kernels", "memory",    "values",       "totals",       "top",           "depth"};
+        "model",  "name",    "gpu",       "batch",         "seq",           "past",          "dims",
+        "shape",  "format",  "precision", "layout",        "runtime",       "mode",          "optimizer",
+        "stack",  "mig",     "count",     "power_limit_w", "co2_g_per_kwh", "kv_cache_bits", "latency_ms",
+        "layers", "kernels", "memory",    "values",        "totals",        "top",           "depth"};
     nearest near = nearest_to(str_of(key));
     for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++)
         nearest_try(&near, str_of(KEYS[i]));
@@ -236,7 +235,7 @@ static str text_of(question *q, const char *key, const json_node *n)
         str text = json_decoded(n, q->arena);
         if (memchr(text.ptr, 0, text.len))
             fail_with(q->fail, SOOTH_ERROR_USAGE, "%s has a text with a zero byte", key);
-        return text;
+        return arena_str(q->arena, text);
     }
     if (json_is(n, JSON_BOOL))
         return json_int(n, 0) ? STR("true") : STR("false");

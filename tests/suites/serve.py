@@ -1,0 +1,282 @@
+#!/usr/bin/env python3
+"""`sooth serve`: every path answers as the program does, and bad clients disturb nobody.
+
+SOOTH_SERVE_SECONDS (5) is how long random, cut and slow clients attack; a sanitized build with 600 takes ten minutes.
+"""
+import contextlib
+import http.client
+import json
+import os
+import pathlib
+import random
+import re
+import resource
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+
+TOP = pathlib.Path(__file__).resolve().parent.parent.parent
+BUILD = pathlib.Path(os.environ.get("SOOTH_BUILD") or TOP / "build")
+PROGRAM = BUILD / "sooth"
+SECONDS = float(os.environ.get("SOOTH_SERVE_SECONDS") or 5)
+JSON = {"Content-Type": "application/json"}
+MODEL = (BUILD / "tests/models/convnet.onnx.gz").read_bytes()
+
+
+class Server:
+    def __init__(self, *options):
+        self.log = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen([PROGRAM, "serve", "--port", "0", *options], stderr=self.log)
+        self.port = None
+        for _ in range(600):
+            found = re.search(r"http://127\.0\.0\.1:(\d+)/", self.text())
+            if found or self.process.poll() is not None:
+                break
+            time.sleep(0.05)
+        self.port = int(found[1]) if found else None
+
+    def text(self):
+        self.log.flush()
+        return os.pread(self.log.fileno(), 1 << 26, 0).decode("utf-8", "replace")
+
+    def ask(self, method, path, body=None, headers=None, timeout=60):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=timeout)
+        with contextlib.closing(connection):
+            connection.request(method, path, body, headers or {})
+            answer = connection.getresponse()
+            return answer.status, answer.read(), dict(answer.getheaders())
+
+    def post(self, path, question, **more):
+        return self.ask("POST", path, json.dumps(question), JSON, **more)
+
+    def raw(self):
+        client = socket.create_connection(("127.0.0.1", self.port), timeout=30)
+        return client
+
+    def resident_kib(self):
+        return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{self.process.pid}/status").read_text())[1])
+
+    def stop(self):
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(60)
+
+
+def program(*arguments):
+    done = subprocess.run([PROGRAM, *arguments], capture_output=True, timeout=120)
+    return done.stdout
+
+
+def without_model(data):
+    """JSON without the name of the file."""
+    if isinstance(data, dict):
+        return {key: without_model(value) for key, value in data.items() if key != "model"}
+    return [without_model(value) for value in data] if isinstance(data, list) else data
+
+
+def same(answer, arguments):
+    return answer[0] == 200 and without_model(json.loads(answer[1])) == without_model(json.loads(program(*arguments)))
+
+
+def answers(server, check):
+    check(same(server.post("/v1/predict", {"model": "zoo:resnet18", "gpu": "t4", "batch": 4, "precision": "fp32"}),
+               ["predict", "zoo:resnet18", "--gpu", "t4", "--batch", "4", "--precision", "fp32", "-f", "json"]), "predict: the program's JSON")
+    check(same(server.post("/v1/predict", {"model": "zoo:resnet18", "gpu": ["t4", "h100"], "batch": [1, 8], "mode": "train", "kernels": True}),
+               ["predict", "zoo:resnet18", "--gpu", "t4,h100", "--batch", "1,8", "--mode", "train", "--kernels", "-f", "json"]),
+          "predict: GPUs and batches as a list")
+    with tempfile.NamedTemporaryFile(suffix=".gz") as file:
+        file.write(MODEL)
+        file.flush()
+        status, body, headers = server.ask("POST", "/v1/predict?gpu=a100&batch=2", MODEL)
+        check(same((status, body), ["predict", file.name, "--gpu", "a100", "--batch", "2", "-f", "json"]), "predict: a file as the body")
+        digest = headers.get("X-Sooth-Model")
+        check(same(server.ask("POST", f"/v1/inspect?model=kept:{digest}&batch=2"), ["inspect", file.name, "--batch", "2", "-f", "json"]),
+              "inspect: the kept file by its digest")
+        check(same(server.ask("POST", f"/v1/mig?model=kept:{digest}&batch=2&latency_ms=50"),
+                   ["mig", file.name, "--batch", "2", "--latency-ms", "50", "-f", "json"]), "mig: the program's JSON")
+        status, converted, _ = server.ask("POST", f"/v1/convert?model=kept:{digest}")
+        with tempfile.NamedTemporaryFile(suffix=".onnx") as out:
+            program("convert", file.name, "-o", out.name)
+            check(status == 200 and converted == pathlib.Path(out.name).read_bytes(), "convert: an ONNX file")
+    lines = [{"model": "zoo:resnet18", "gpu": "t4", "totals": True}, {"model": "zoo:nothing"}, {"model": "zoo:resnet18", "gpu": "l4", "batch": 3}]
+    status, body, _ = server.ask("POST", "/v1/batch", "\n".join(map(json.dumps, lines)) + "\n{\n")
+    told = [json.loads(line) for line in body.decode().splitlines()]
+    check(status == 200 and [t.get("gpu") for t in told] == ["t4", None, "l4", None] and
+          [t.get("error", {}).get("code") for t in told] == [None, "usage", None, "input"], "batch: one line for each question, in order")
+    check(json.loads(server.ask("GET", "/v1/gpus")[1]) == json.loads(program("gpus", "-f", "json")), "gpus: the program's JSON")
+    check(json.loads(server.ask("GET", "/v1/zoo")[1]) == json.loads(program("zoo", "-f", "json")), "zoo: the program's JSON")
+    csv = server.ask("POST", "/v1/predict?model=zoo:resnet18&format=csv")
+    check(csv[0] == 200 and csv[2]["Content-Type"].startswith("text/csv") and csv[1].startswith(b"model,gpu,"), "predict: CSV")
+    check(server.ask("GET", "/healthz")[0] == 200 and server.ask("GET", "/readyz")[0] == 200, "healthz, readyz")
+    metrics = server.ask("GET", "/metrics")[1].decode()
+    check(re.search(r'^sooth_requests_total\{route="predict",status="200"\} \d+$', metrics, re.M) and "sooth_models_kept " in metrics, "metrics")
+    headers = server.ask("GET", "/healthz")[2]
+    check(headers["X-Content-Type-Options"] == "nosniff" and "default-src 'none'" in headers["Content-Security-Policy"], "headers for browsers")
+
+
+def openapi(server, check, skip):
+    description = json.loads(server.ask("GET", "/v1/openapi.json")[1])
+    unanswered = []
+    for path, methods in description["paths"].items():
+        for method in methods:
+            status = server.ask(method.upper(), path)[0]
+            if status in (404, 405):
+                unanswered.append(f"{method} {path}: {status}")
+    check(description["openapi"].startswith("3.1") and not unanswered, f"openapi: every path is answered {unanswered or ''}")
+    try:
+        from openapi_spec_validator import validate
+    except ImportError:
+        return skip("openapi: valid", "needs openapi-spec-validator from PyPI")
+    validate(description)
+    check(True, "openapi: valid")
+
+
+def refusals(server, check):
+    cases = [
+        ("an unknown option", 400, "usage", ("POST", "/v1/predict?model=zoo:resnet18&precsion=fp16"), "precision"),
+        ("an unknown GPU", 400, "usage", ("POST", "/v1/predict?model=zoo:resnet18&gpu=a1000"), "no GPU"),
+        ("a path as GPU", 400, "usage", ("POST", "/v1/predict?model=zoo:resnet18&gpu=data/gpus/t4.txt"), "not files"),
+        ("a path as model", 400, "usage", ("POST", "/v1/predict?model=/etc/passwd"), "zoo:NAME"),
+        ("no model", 400, "usage", ("POST", "/v1/predict"), "which model"),
+        ("two models", 400, "usage", ("POST", "/v1/predict?model=zoo:resnet18", MODEL), "two models"),
+        ("a model that is not kept", 400, "usage", ("POST", "/v1/predict?model=kept:" + "0" * 64), "send the file again"),
+        ("a damaged file", 422, "input", ("POST", "/v1/predict", MODEL[:200]), ""),
+        ("random bytes", 422, "input", ("POST", "/v1/inspect", b"\x00\xff" * 500), "not a model"),
+        ("an impossible precision", 422, "unsupported", ("POST", "/v1/predict?model=zoo:resnet18&precision=fp8&runtime=engine&gpu=t4"), "fp8"),
+        ("a form", 415, "type", ("POST", "/v1/predict", b"x", {"Content-Type": "multipart/form-data; boundary=a"}), "--data-binary"),
+        ("JSON that ends early", 422, "input", ("POST", "/v1/predict", b'{"model": ', JSON), "JSON"),
+        ("JSON that is a list", 400, "usage", ("POST", "/v1/predict", b"[1]", JSON), "JSON object"),
+        ("a body above the limit", 413, "too_large", ("POST", "/v1/predict", b"x" * (3 << 20)), "--max-mib"),
+        ("an unknown path", 404, "not_found", ("GET", "/v2/predict"), ""),
+        ("a file of the server", 404, "not_found", ("GET", "/../../../etc/passwd"), ""),
+        ("a file of the server, encoded", 404, "not_found", ("GET", "/..%2f..%2fetc%2fpasswd"), ""),
+        ("another method", 405, "method", ("GET", "/v1/predict"), ""),
+        ("another host", 403, "forbidden", ("GET", "/healthz", None, {"Host": "example.org"}), "localhost"),
+        ("more options than there are", 400, "usage", ("GET", "/v1/gpus?" + "&".join(f"a{i}=1" for i in range(100))), "64"),
+    ]
+    for name, status, code, question, text in cases:
+        try:
+            got, body, _ = server.ask(*question)
+            error = json.loads(body)["error"]
+            check(got == status and error["code"] == code and text in error["message"], f"{name}: {status} {code} (got {got} {error})")
+        except (OSError, ValueError, KeyError, http.client.HTTPException) as why:
+            check(False, f"{name}: {why}")
+
+
+def pipelined(server, check):
+    client = server.raw()
+    question = b"POST /v1/predict?model=zoo:resnet18&totals=1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
+    client.sendall(question * 20)
+    got = b""
+    while got.count(b"HTTP/1.1 200") < 20:
+        more = client.recv(65536)
+        if not more:
+            break
+        got += more
+    client.close()
+    check(got.count(b"HTTP/1.1 200") == 20, "twenty requests in one packet have twenty answers")
+
+
+def attack(port, until, seed):
+    """A client that cuts, babbles, lies about lengths or waits."""
+    rng = random.Random(seed)
+    heads = [b"POST /v1/predict?gpu=t4 HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n", b"GET / HTTP/1.1\r\n", b"\x00" * 50,
+             b"POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n",
+             b"POST /v1/inspect HTTP/1.1\r\nHost: localhost\r\nContent-Length: -%d\r\n\r\n", b"GET /%s HTTP/9.9\r\n\r\n" % (b"a" * 9000)]
+    while time.monotonic() < until:
+        try:
+            client = socket.create_connection(("127.0.0.1", port), timeout=5)
+            head = rng.choice(heads)
+            client.sendall(head % rng.randrange(1 << rng.randrange(1, 40)) if b"%d" in head or b"%x" in head else head)
+            body = bytearray(MODEL[:rng.randrange(len(MODEL))])
+            for _ in range(rng.randrange(20)):
+                if body:
+                    body[rng.randrange(len(body))] = rng.randrange(256)
+            client.sendall(bytes(body))
+            if rng.random() < 0.5:
+                client.settimeout(0.2)
+                client.recv(4096)
+            client.close()
+        except OSError:
+            pass
+
+
+def bad_clients(server, check):
+    room = min(1000, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 100)
+    slow = []
+    for _ in range(room):
+        client = server.raw()
+        client.sendall(b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\nabc")
+        slow.append(client)
+    until = time.monotonic() + SECONDS
+    attackers = [threading.Thread(target=attack, args=(server.port, until, seed)) for seed in range(4)]
+    for thread in attackers:
+        thread.start()
+    wrong, count, before = [], 0, server.resident_kib()
+    while time.monotonic() < until:
+        began = time.monotonic()
+        try:
+            status, body, _ = server.post("/v1/predict", {"model": "zoo:resnet18", "gpu": "t4", "totals": True})
+            if status != 200 or json.loads(body)["gpu"] != "t4":
+                wrong.append(f"{status}")
+        except OSError as why:
+            wrong.append(str(why))
+        count += 1
+        if time.monotonic() - began > 10:
+            wrong.append("an answer took 10 s")
+    for thread in attackers:
+        thread.join()
+    for client in slow:
+        client.close()
+    check(server.process.poll() is None and count > 0 and not wrong,
+          f"{count} healthy clients are answered beside {room} slow and four hostile ones {wrong[:5] or ''}")
+    grown = server.resident_kib() - before
+    check("fsanitize" in (BUILD / "flags").read_text() or grown < 200 << 10, f"memory stays: {grown >> 10} MiB more")
+
+
+def main():
+    number = 0
+
+    def check(good, name):
+        nonlocal number
+        number += 1
+        print(f"{'ok' if good else 'not ok'} {number} - {name}", flush=True)
+
+    def skip(name, why):
+        nonlocal number
+        number += 1
+        print(f"ok {number} - {name} # SKIP {why}", flush=True)
+
+    if b"without libmicrohttpd" in subprocess.run([PROGRAM, "serve", "--bind", "x"], capture_output=True).stderr:
+        skip("sooth serve", "the program was built without libmicrohttpd")
+        print(f"1..{number}")
+        return
+    server = Server("--max-mib", "2", "--threads", "2")
+    check(server.port, f"it starts {'' if server.port else server.text()}")
+    if not server.port:
+        sys.exit(1)
+    answers(server, check)
+    openapi(server, check, skip)
+    refusals(server, check)
+    pipelined(server, check)
+    bad_clients(server, check)
+    lines = [line for line in server.text().splitlines() if line.startswith("{")]
+    parsed = [json.loads(line) for line in lines]
+    check(len(parsed) > 30 and all({"time", "peer", "method", "path", "status", "ms"} <= set(p) for p in parsed), "the log is JSON lines")
+    long = threading.Thread(target=lambda: results.append(server.post("/v1/predict", {"model": "zoo:swin_b", "gpu": "t4", "batch": [1, 2, 3, 4]})[0]))
+    results = []
+    long.start()
+    time.sleep(0.02)
+    code = server.stop()
+    long.join()
+    check(code == 0 and results and results[0] in (200, 503), f"SIGTERM: exit 0, and a request that runs is answered {results}")
+    busy = subprocess.run([PROGRAM, "serve", "--bind", "nowhere"], capture_output=True, text=True)
+    check(busy.returncode == 2 and "127.0.0.1" in busy.stderr, "an address that is none")
+    print(f"1..{number}")
+
+
+if __name__ == "__main__":
+    main()
