@@ -9,7 +9,8 @@
 static const command COMMANDS[] = {
     {"inspect", "shapes, parameters, MACs, FLOPs and bytes, layer by layer", inspect_main},
     {"predict", "latency, energy, memory and utilization on a GPU, layer by layer", predict_main},
-    {"train-phase", "a training step by stage and layer: read, decode, copy, forward, backward, update", train_phase_main},
+    {"train-phase", "a training step by stage and layer: read, decode, copy, forward, backward, update",
+     train_phase_main},
     {"measure", "a training step on this processor, layer by layer, by oneDNN and OpenBLAS", measure_main},
     {"choose", "GPU, slice, batch and setting that meet a target, ranked", choose_main},
     {"survey", "GPU utilization of many networks, and where the rest of the peak goes", survey_main},
@@ -50,8 +51,8 @@ static int no_such_command(const char *name)
     return cli_usage("", "there is no %s '%.60s'", *name == '-' ? "option" : "command", name);
 }
 
-/* Files are mapped: if another program shortens one, its pages are lost while they are read. No answer is possible
- * then, and output files appear only when they are complete. */
+/* Handler of SIGBUS. If another program shortens a mapped file, its pages are lost while they are read, and no
+ * answer is possible. Output files stay absent, because they appear only when complete. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     static const char MESSAGE[] = "sooth: a file shrank while it was read, or its disk failed: retry when nothing "
@@ -62,12 +63,12 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
         (void)written;
         _exit(SOOTH_ERROR_INPUT);
     }
-    signal(number, SIG_DFL); /* another cause: it happens again at once and ends the program */
+    signal(number, SIG_DFL); /* another cause: the fault recurs at once and ends the program */
 }
 
 int main(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write(), see cli_write */
+    signal(SIGPIPE, SIG_IGN); /* write() then reports a closed pipe as an error, see cli_write */
     struct sigaction bus = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
     sigaction(SIGBUS, &bus, NULL);
     if (argc < 2)
