@@ -488,7 +488,7 @@ typedef struct sooth_predicted_layer {
     int64_t flops, bytes;
     size_t kernel_count; /* Number of kernels. */
     double energy_j;     /* Sums to the total. */
-    /* Its tensors Feature maps alive at the memory peak., without weights and gradients; 0 if memory was not requested. */
+    /* Its tensors alive at the memory peak, without weights and gradients; 0 if memory was not requested. */
     int64_t peak_bytes;
     double device_ms; /* Time in which its kernels run; the rest of latency_ms is waiting. */
     /* Its outputs that autograd keeps for the backward pass, and the largest workspace of its convolutions; 0 if memory
