@@ -41,6 +41,16 @@ MICROHTTPD_LIBS := $(shell $(PKG_CONFIG) --libs libmicrohttpd 2>/dev/null)
 ifneq ($(MICROHTTPD_LIBS),)
 SERVE_CFLAGS := -DSOOTH_MICROHTTPD $(shell $(PKG_CONFIG) --cflags libmicrohttpd)
 endif
+# MPI=1: the program shares long work among processes (doc/cluster.md). Only src/cli/cluster.c is compiled with MPI's headers.
+MPI ?=
+ifneq ($(MPI),)
+MPICC ?= mpicc
+ifeq ($(shell $(MPICC) --showme:link 2>/dev/null || $(MPICC) -link_info 2>/dev/null),)
+$(error MPI=1 needs $(MPICC), Open MPI's compiler: install libopenmpi-dev, or leave MPI=1 out)
+endif
+MPI_CFLAGS := -DSOOTH_MPI $(shell $(MPICC) --showme:compile)
+MPI_LIBS := $(shell $(MPICC) --showme:link)
+endif
 # Structs of some hundred bytes are copied and zeroed often. GCC for x86 does that in one instruction of microcode, which takes longer than
 # vectors in a loop; other compilers do not know these options.
 COPY_CFLAGS := -mmemcpy-strategy=vector_loop:512:noalign,libcall:-1:noalign \
@@ -157,7 +167,8 @@ $(LIB_SO): $(LIB_OBJECTS) $(BUILD)/objects src/sooth.map
 
 # The program uses the report writers, which are no part of the public interface, so it takes the objects.
 $(BUILD)/sooth: $(CLI_OBJECTS) $(LIB_OBJECTS) $(BUILD)/objects
-	$(CC) $(LDFLAGS) -o $@ $(CLI_OBJECTS) $(LIB_OBJECTS) $(SQLITE_LIBS) $(MICROHTTPD_LIBS) $(LIBS)
+	$(CC) $(LDFLAGS) -o $@ $(CLI_OBJECTS) $(LIB_OBJECTS) $(SQLITE_LIBS) $(MICROHTTPD_LIBS) $(MPI_LIBS) $(LIBS)
+$(BUILD)/obj/src/cli/cluster.o: ALL_CFLAGS += $(MPI_CFLAGS)
 
 PC_TEXT = prefix=$(prefix)\nincludedir=$(includedir)\nlibdir=$(libdir)\n\nName: sooth\n\
 Description: Tells what a neural network consists of and what it costs, from its file\nVersion: $(VERSION)\n\
@@ -201,7 +212,16 @@ BENCH_SOURCES := $(wildcard bench/*.c)
 .PHONY: unit-tests
 unit-tests: $(UNIT_TESTS) $(TEST_MODELS) $(BUILD)/tests/tools/lower $(BUILD)/tests/tools/declared \
     $(BUILD)/tests/tools/algorithm $(BUILD)/tests/tools/memory $(BUILD)/tests/tools/truncated $(BUILD)/tests/tools/inject.so \
-    $(BUILD)/tests/tools/stack $(BENCH_SOURCES:%.c=$(BUILD)/obj/%.o)
+    $(BUILD)/tests/tools/stack $(BENCH_SOURCES:%.c=$(BUILD)/obj/%.o) \
+    $(if $(shell command -v mpicc),$(BUILD)/tests/sooth-mpi)
+# The program with MPI, for tests/suites/cluster.py: one object differs.
+$(BUILD)/obj/mpi/cluster.o: src/cli/cluster.c src/cli/cluster.h src/base/ordered.h $(BUILD)/flags
+	@mkdir -p $(@D)
+	$(CC) $(ALL_CFLAGS) -DSOOTH_MPI $(shell mpicc --showme:compile 2>/dev/null) -c -o $@ $<
+$(BUILD)/tests/sooth-mpi: $(BUILD)/obj/mpi/cluster.o $(CLI_OBJECTS) $(LIB_OBJECTS) $(BUILD)/objects
+	@mkdir -p $(@D)
+	$(CC) $(LDFLAGS) -o $@ $< $(filter-out $(BUILD)/obj/src/cli/cluster.o,$(CLI_OBJECTS)) $(LIB_OBJECTS) $(SQLITE_LIBS) $(MICROHTTPD_LIBS) \
+	    $(shell mpicc --showme:link 2>/dev/null) $(LIBS)
 $(BUILD)/tests/oom_test: TEST_LDFLAGS := $(foreach f,malloc calloc realloc free mmap munmap,-Wl,--wrap=$(f))
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(LIB_OBJECTS) $(BUILD)/objects
 	@mkdir -p $(@D)

@@ -16,7 +16,7 @@ _sooth() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} options command=${COMP_WORDS[1]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "inspect predict train-phase measure choose survey nas dataset mig eval learn convert serve gpus zoo --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "inspect predict train-phase measure choose survey nas sweep dataset mig eval learn convert serve gpus zoo --help --version" -- "$current")
         return
     fi
     # '=' and ':' are words of their own for bash.
@@ -38,6 +38,7 @@ _sooth() {
         [[ $command != gpus && $command != choose && $command != train-phase && $command != measure ]] || formats="table json csv"
         [ "$command" != predict ] || formats="table json csv trace html memory-svg"
         [[ $command != eval && $command != zoo ]] || formats="table json"
+        [ "$command" != sweep ] || formats="table json html"
         [ "$command" != dataset ] || formats="table json csv jsonl npz"
         [ "$command" != mig ] || formats="table json csv svg mig-parted"
         [[ $command != survey && $command != nas ]] || formats="table json csv html"
@@ -112,6 +113,9 @@ _sooth() {
         options+=" --evaluate --results --jobs --search --prune --trials --seed --repeat --within --top --format --queries --weights --output --help"
         ;;
     survey) options="--gpu --batch --precision --layout --runtime --mode --optimizer --stack --memory --accuracy --format --weights --output --help" ;;
+    sweep)
+        options="--gpu --slice --precision --layout --runtime --mode --optimizer --stack --memory --format --report --weights --output --help"
+        ;;
     dataset)
         options="--plan --seed --gpu --batch --labels --precision --layout --runtime --mode --optimizer --stack --format --weights --output --help"
         ;;

@@ -25,6 +25,8 @@ test    libopenblas-dev pkg-config --exists openblas
 test    libturbojpeg0-dev pkg-config --exists libturbojpeg
 test    graphviz      command -v dot
 test    libmicrohttpd-dev pkg-config --exists libmicrohttpd
+develop libopenmpi-dev command -v mpicc
+develop openmpi-bin   command -v mpirun
 develop clang         command -v clang
 develop clang-format  command -v clang-format
 develop clang-tidy    command -v clang-tidy

@@ -3,8 +3,8 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { RESULTS_AHEAD = 8 };  /* by thread: results that wait because an earlier one is not ready */
-enum { MOST_COMPUTING = 8 }; /* processes; in larger teams process 0 only takes results */
+enum { RESULTS_AHEAD = 8 };          /* by thread: results that wait because an earlier one is not ready */
+enum { ROUNDS = 25, LESS_EACH = 4 }; /* process 0 computes LESS_EACH rounds less for each other process: it stores */
 
 typedef struct slot {
     bytes result;
@@ -13,7 +13,8 @@ typedef struct slot {
 
 typedef struct running {
     const ordered_job *job;
-    size_t stride, offset; /* own items are first + offset + i x stride, i < own_count */
+    int *owners;                      /* of a cycle of items */
+    size_t cycle, *own, own_in_cycle; /* positions of the own items */
     size_t own_count;
     slot *slots;
     size_t slot_count;
@@ -31,25 +32,41 @@ typedef struct worker {
 
 /* ---- who computes what ------------------------------------------------------------------------------------------- */
 
-static int computing(const team *t)
-{
-    return !t ? 1 : t->size > MOST_COMPUTING ? t->size - 1 : t->size;
-}
-
-static int owner_of(const ordered_job *job, size_t item)
-{
-    int count = computing(job->team);
-    return (int)((item - job->first) % (size_t)count) + (job->team ? job->team->size - count : 0);
-}
-
-static void divide(running *r)
+/* In each of some rounds every process has one item, but process 0 not in all of them: storing results takes it about a
+ * tenth of the time that computing them takes, so from eight processes on it has none. False: out of memory. */
+static bool divide(running *r)
 {
     const ordered_job *job = r->job;
+    int size = job->team ? job->team->size : 1, rank = job->team ? job->team->rank : 0;
+    int leading = size == 1 ? ROUNDS : ROUNDS - LESS_EACH * (size - 1), rounds = size == 1 || leading <= 0 ? 1 : ROUNDS;
+    r->owners = calloc((size_t)rounds * (size_t)size, sizeof *r->owners);
+    r->own = calloc((size_t)rounds, sizeof *r->own);
+    if (!r->owners || !r->own)
+        return false;
+    for (int round = 0; round < rounds; round++)
+        for (int i = 0; i < size; i++) {
+            bool computes =
+                i || (leading > 0 && (round + 1) * leading / ROUNDS > round * leading / ROUNDS) || size == 1;
+            if (computes && i == rank)
+                r->own[r->own_in_cycle++] = r->cycle;
+            if (computes)
+                r->owners[r->cycle++] = i;
+        }
     size_t all = job->end > job->first ? job->end - job->first : 0;
-    int count = computing(job->team), own = job->team ? job->team->rank - (job->team->size - count) : 0;
-    r->stride = (size_t)count;
-    r->offset = own < 0 ? all : (size_t)own;
-    r->own_count = r->offset < all ? (all - r->offset + r->stride - 1) / r->stride : 0;
+    r->own_count = all / r->cycle * r->own_in_cycle;
+    for (size_t i = 0; i < r->own_in_cycle; i++)
+        r->own_count += r->own[i] < all % r->cycle;
+    return true;
+}
+
+static int owner_of(const running *r, size_t item)
+{
+    return r->owners[(item - r->job->first) % r->cycle];
+}
+
+static size_t own_item(const running *r, size_t own)
+{
+    return r->job->first + own / r->own_in_cycle * r->cycle + r->own[own % r->own_in_cycle];
 }
 
 /* ---- threads ----------------------------------------------------------------------------------------------------- */
@@ -69,7 +86,7 @@ static void *work(void *argument)
         pthread_mutex_unlock(&r->lock);
         s->result.size = 0;
         s->result.failed = false;
-        r->job->compute(r->job->context, r->job->first + r->offset + own * r->stride, w->index, &s->result);
+        r->job->compute(r->job->context, own_item(r, own), w->index, &s->result);
         pthread_mutex_lock(&r->lock);
         s->is_ready = true;
         pthread_cond_signal(&r->has_result);
@@ -120,7 +137,7 @@ static bool take_all(running *r)
     bool goes_on = true;
     size_t own = 0;
     for (size_t item = job->first; item < job->end && goes_on; item++) {
-        int owner = owner_of(job, item);
+        int owner = owner_of(r, item);
         if (!t || owner == t->rank) {
             const slot *s = wait_for(r, own);
             goes_on = !s->result.failed && job->consume(job->context, item, (str){s->result.data, s->result.size});
@@ -137,14 +154,14 @@ static bool take_all(running *r)
 bool ordered_run(const ordered_job *job)
 {
     running r = {.job = job, .slot_count = job->threads * RESULTS_AHEAD};
-    divide(&r);
+    bool is_divided = divide(&r);
     r.slots = calloc(r.slot_count, sizeof *r.slots);
     worker *workers = calloc(job->threads, sizeof *workers);
     pthread_mutex_init(&r.lock, NULL);
     pthread_cond_init(&r.has_result, NULL);
     pthread_cond_init(&r.has_room, NULL);
     size_t started = 0;
-    while (r.slots && workers && started < job->threads) {
+    while (is_divided && r.slots && workers && started < job->threads) {
         workers[started] = (worker){.run = &r, .index = started};
         if (pthread_create(&workers[started].thread, NULL, work, &workers[started]) != 0)
             break;
@@ -160,6 +177,8 @@ bool ordered_run(const ordered_job *job)
     for (size_t i = 0; r.slots && i < r.slot_count; i++)
         free(r.slots[i].result.data);
     free(r.slots);
+    free(r.owners);
+    free(r.own);
     free(workers);
     pthread_cond_destroy(&r.has_result);
     pthread_cond_destroy(&r.has_room);

@@ -12,6 +12,7 @@ typedef struct team {
     int rank, size;
     void (*send)(void *context, const void *data, size_t size); /* to process 0 */
     bool (*receive)(void *context, int from, bytes *to);        /* replaces the content; false: out of memory */
+    void (*share)(void *context, void *data, size_t size);      /* gives all processes what process 0 has */
     void *context;
 } team;
 

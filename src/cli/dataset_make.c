@@ -1,5 +1,5 @@
 /* dataset_make.c: `sooth dataset make`: which graphs, which labels; draws or lists the items and writes their results. */
-#include "base/threads.h"
+#include "cli/cluster.h"
 #include "cli/dataset_args.h"
 #include "cli/lock.h"
 #include "cli/options.h"
@@ -155,12 +155,12 @@ static int fill_items(making *m)
     if (setjmp(in->fail.jump))
         return cli_fail(in->error.code, "dataset", "%s", in->error.message);
     if (m->plan)
-        set_draw(m->plan, &(set_drawing){threads_available(), show_drawing, m}, &m->items, &in->arena, &in->fail);
+        set_draw(m->plan, &(set_drawing){cluster_threads(), show_drawing, m}, &m->items, &in->arena, &in->fail);
     else
         list_networks(m);
     const char *labels = m->args->labels;
     if (strcmp(labels, "predicted") != 0 && strcmp(labels, "none") != 0)
-        m->joined = dataset_rows_join(in, labels, &m->items, m->plan || m->args->batches, threads_available());
+        m->joined = dataset_rows_join(in, labels, &m->items, m->plan || m->args->batches, cluster_threads());
     for (int32_t i = 0; i < m->items.count; i++)
         m->graph_count += m->items.items[i].batch_count;
     return SOOTH_OK;
@@ -270,7 +270,8 @@ static int run_job(making *m, dataset_begun *begun)
 {
     ordered_job job = {.first = begun->next_item,
                        .end = (size_t)m->items.count,
-                       .threads = threads_available(),
+                       .threads = cluster_threads(),
+                       .team = cluster_team(),
                        .context = m,
                        .compute = compute,
                        .consume = consume};
@@ -279,7 +280,7 @@ static int run_job(making *m, dataset_begun *begun)
         return m->code;
     if (!is_done)
         return cli_fail(SOOTH_ERROR_SYSTEM, "dataset", "out of memory or threads");
-    return dataset_file_end(m->file, true);
+    return cluster_leads() ? dataset_file_end(m->file, true) : SOOTH_OK;
 }
 
 static int report_end(const making *m, const dataset_begun *begun, int64_t graphs)
@@ -296,24 +297,31 @@ static int report_end(const making *m, const dataset_begun *begun, int64_t graph
     return code;
 }
 
+/* Process 0 has the file, and tells the others where to begin. */
+static int open_set(making *m, dataset_begun *begun, output_lock *lock)
+{
+    int code = lock_take(lock, "dataset", m->args->output);
+    return code == SOOTH_OK ? dataset_file_write(&m->file, m->args->output, begun) : code;
+}
+
 static int write_set(making *m)
 {
+    const team *team = cluster_team();
     dataset_begun begun = {.identity = identity_of(m),
                            .weights = m->weights ? m->weights : "",
                            .plan = m->plan ? arena_str(&m->in.arena, m->plan->text).ptr : NULL,
                            .graph_count = (int64_t)m->graph_count};
     output_lock lock = {.file = -1};
-    int code = lock_take(&lock, "dataset", m->args->output);
-    if (code != SOOTH_OK)
-        return code;
+    int code = cluster_agree(cluster_leads() ? open_set(m, &begun, &lock) : SOOTH_OK);
+    if (code == SOOTH_OK && team)
+        team->share(team->context, &begun.next_item, sizeof begun.next_item);
     m->began_s = now_s();
-    code = dataset_file_write(&m->file, m->args->output, &begun);
     if (code == SOOTH_OK)
         code = run_job(m, &begun);
-    int64_t graphs = code == SOOTH_OK ? dataset_file_graphs(m->file) : 0;
+    int64_t graphs = code == SOOTH_OK && m->file ? dataset_file_graphs(m->file) : 0;
     dataset_file_close(m->file);
     lock_release(&lock);
-    return code == SOOTH_OK ? report_end(m, &begun, graphs) : code;
+    return code == SOOTH_OK && cluster_leads() ? report_end(m, &begun, graphs) : code;
 }
 
 static int make(making *m, int operand_count, char **operands, sooth_gpus *gpus)
@@ -340,7 +348,7 @@ int dataset_make(const dataset_args *args, int operand_count, char **operands)
     int code = cli_open_gpus(&gpus);
     if (code != SOOTH_OK)
         return code;
-    making m = {.args = args, .shows_progress = isatty(STDERR_FILENO)};
+    making m = {.args = args, .shows_progress = cluster_leads() && isatty(STDERR_FILENO)};
     inputs_open(&m.in, "dataset");
     code = make(&m, operand_count, operands, gpus);
     free((char *)(uintptr_t)m.why);

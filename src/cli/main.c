@@ -1,6 +1,7 @@
 /* main.c: dispatches the subcommands. */
 #include "base/nearest.h"
 #include "cli/cli.h"
+#include "cli/cluster.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -15,6 +16,7 @@ static const command COMMANDS[] = {
     {"choose", "GPU, slice, batch and setting that meet a target, ranked", choose_main},
     {"survey", "GPU utilization of many networks, and where the rest of the peak goes", survey_main},
     {"nas", "search over architectures within limits of latency, memory and energy", nas_main},
+    {"sweep", "every combination of networks, batches, GPUs and settings of a plan", sweep_main},
     {"dataset", "sets of graphs with labels, for training graph networks", dataset_main},
     {"mig", "smallest MIG slice for a model, or a layout of slices for several", mig_main},
     {"eval", "errors of predictions on measured rows", eval_main},
@@ -51,8 +53,8 @@ static int no_such_command(const char *name)
     return cli_usage("", "there is no %s '%.60s'", *name == '-' ? "option" : "command", name);
 }
 
-/* Handler of SIGBUS. If another program shortens a mapped file, its pages are lost while they are read, and no
- * answer is possible. Output files stay absent, because they appear only when complete. */
+/* Files are mapped: if another program shortens one, its pages are lost while they are read. No answer is possible
+ * then, and output files appear only when they are complete. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     static const char MESSAGE[] = "sooth: a file shrank while it was read, or its disk failed: retry when nothing "
@@ -63,12 +65,20 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
         (void)written;
         _exit(SOOTH_ERROR_INPUT);
     }
-    signal(number, SIG_DFL); /* another cause: the fault recurs at once and ends the program */
+    signal(number, SIG_DFL); /* another cause: it happens again at once and ends the program */
+}
+
+/* Commands over many networks may be one of several processes. */
+static int run_command(const command *c, int argc, char **argv)
+{
+    bool is_set = c->run == dataset_main && argc > 1 && strcmp(argv[1], "make") == 0;
+    int code = cluster_begin(is_set || c->run == survey_main || c->run == sweep_main);
+    return cluster_end(code == SOOTH_OK ? c->run(argc, argv) : code);
 }
 
 int main(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_IGN); /* write() then reports a closed pipe as an error, see cli_write */
+    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write(), see cli_write */
     struct sigaction bus = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
     sigaction(SIGBUS, &bus, NULL);
     if (argc < 2)
@@ -81,6 +91,6 @@ int main(int argc, char **argv)
     }
     for (size_t i = 0; i < COMMAND_COUNT; i++)
         if (strcmp(argv[1], COMMANDS[i].name) == 0)
-            return COMMANDS[i].run(argc - 1, argv + 1);
+            return run_command(&COMMANDS[i], argc - 1, argv + 1);
     return no_such_command(argv[1]);
 }

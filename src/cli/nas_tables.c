@@ -33,8 +33,7 @@ static void grow(nas_column_table *t, arena *a)
     *t = larger;
 }
 
-/* Splits "table.csv:cifar10_test": the part after the last colon is the column, unless the whole text is an existing
- * file. */
+/* "table.csv:cifar10_test": the part after the last colon is the column, unless the whole is a file. */
 static const char *split_argument(const char *argument, const char *otherwise, const char **column, arena *a)
 {
     const char *colon = strrchr(argument, ':');

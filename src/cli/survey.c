@@ -1,5 +1,7 @@
-/* survey.c: `sooth survey`: predicts how well many networks use GPUs. Reads networks, GPUs, batches and settings;
- * the library makes the survey. */
+/* survey.c: `sooth survey`: how well GPUs are used by many networks. Reads which networks, GPUs, batches and settings;
+ * the survey itself is the library's. */
+#include "plan/survey.h"
+#include "cli/cluster.h"
 #include "cli/inputs.h"
 #include "cli/lock.h"
 #include "cli/predict_args.h"
@@ -9,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Data-centre and desktop GPUs of three generations, as a default. */
+/* Data-centre and desktop GPUs of three generations: what people choose from. */
 static const char DEFAULT_GPUS[] = "t4,rtx-3090,a100-sxm4-40gb,l4,rtx-4090,h100-sxm5-80gb";
 static const char DEFAULT_BATCHES[] = "1,8,64";
 
@@ -60,7 +62,7 @@ static int write_survey(const survey_args *args, const sooth_survey *survey)
     return code;
 }
 
-/* Reports rows without a prediction, except in a table, which lists them itself. */
+/* Rows without a prediction: the answer is there, but not all of it. The table lists them itself. */
 static int tell_failed(const survey_args *args, const sooth_survey *survey)
 {
     size_t failed = 0, count = sooth_survey_row_count(survey), first = count;
@@ -81,7 +83,7 @@ static int make_survey(const survey_args *args, sooth_survey_options *options)
     char journal[4096];
     bool keeps = args->output && strcmp(args->output, "-") != 0;
     output_lock lock = {.file = -1};
-    if (keeps) {
+    if (keeps && cluster_leads()) {
         if (snprintf(journal, sizeof journal, "%s.part", args->output) >= (int)sizeof journal)
             return cli_usage("survey", "the path of -o is too long");
         int code = lock_take(&lock, "survey", args->output);
@@ -89,17 +91,18 @@ static int make_survey(const survey_args *args, sooth_survey_options *options)
             return code;
         options->journal = journal;
     }
-    if (isatty(STDERR_FILENO))
+    options->threads = cluster_threads();
+    if (cluster_leads() && isatty(STDERR_FILENO))
         options->progress = show_progress;
     sooth_error error;
     sooth_survey *survey;
-    sooth_status status = sooth_survey_make(options, &survey, &error);
-    int code = status == SOOTH_OK            ? write_survey(args, survey)
+    sooth_status status = survey_make_together(options, cluster_team(), cluster_agree, &survey, &error);
+    int code = status == SOOTH_OK            ? (cluster_leads() ? write_survey(args, survey) : SOOTH_OK)
                : status == SOOTH_ERROR_USAGE ? cli_usage("survey", "%s", error.message)
                                              : cli_fail(status, "survey", "%s", error.message);
-    if (code == SOOTH_OK && keeps)
+    if (code == SOOTH_OK && keeps && cluster_leads())
         unlink(journal);
-    if (code == SOOTH_OK)
+    if (code == SOOTH_OK && cluster_leads())
         code = tell_failed(args, survey);
     sooth_survey_free(survey);
     lock_release(&lock);

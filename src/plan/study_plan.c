@@ -3,7 +3,9 @@
 #include "base/file.h"
 #include "base/lines.h"
 
+#include <errno.h>
 #include <stdlib.h>
+#include <unistd.h>
 
 const char *const STUDY_KEY_NAMES[STUDY_KEYS] = {"gpu",     "slice", "precision", "layout",
                                                  "runtime", "mode",  "optimizer", "stack"};
@@ -145,6 +147,8 @@ const study_plan *study_plan_open(const char *path, arena *a, fail *f)
 {
     if (strcmp(path, "dippm") == 0)
         return study_plan_read(path, str_of(study_shipped_dippm), a, f);
+    if (access(path, R_OK) != 0)
+        fail_with(f, SOOTH_ERROR_SYSTEM, "%s: cannot be opened: %s", path, strerror(errno));
     file_map map = {.descriptor = -1};
     file_open(&map, path, f);
     str text = arena_str(a, (str){(const char *)map.bytes, map.size}); /* outlives the file */

@@ -27,6 +27,10 @@ typedef struct maker {
     sooth_error failure; /* SOOTH_OK if there is none */
     size_t done;
     double began_s, shown_s;
+    const team *team; /* NULL: this process alone */
+    int (*agree)(int status);
+    bool has_agreed;
+    bool *is_done; /* by network */
 } maker;
 
 static double now_s(void)
@@ -290,12 +294,70 @@ static void check_options(maker *m)
     m->survey->rows_of_network = rows / o->network_count;
 }
 
+/* ---- several processes ------------------------------------------------------------------------------------------- */
+
+/* An empty result ends the survey: the process has said why. */
+static void compute_network(void *context, size_t item, size_t worker, bytes *result)
+{
+    maker *m = context;
+    char *line = NULL;
+    size_t size;
+    (void)worker;
+    if (!atomic_load(&m->stops))
+        predict_network(m, m->open[item]);
+    if (!atomic_load(&m->stops) && survey_line(m->survey, m->open[item], &line, &size) == 0)
+        bytes_add(result, line, size);
+    free(line);
+}
+
+/* Rows of other processes arrive as lines of the journal. */
+static bool take_network(void *context, size_t item, str result)
+{
+    maker *m = context;
+    if (!result.len || atomic_load(&m->stops))
+        return false;
+    char *line = strndup(result.ptr, result.len - 1);
+    bool is_read = line && survey_read_line(line, m->options, m->survey, m->is_done);
+    free(line);
+    if (is_read)
+        finish_network(m, m->open[item]);
+    return is_read && !atomic_load(&m->stops);
+}
+
+static void share_networks(maker *m)
+{
+    const sooth_survey_options *o = m->options;
+    ordered_job job = {.end = m->open_count,
+                       .threads = o->threads ? o->threads : threads_available(),
+                       .team = m->team,
+                       .context = m,
+                       .compute = compute_network,
+                       .consume = take_network};
+    if (!ordered_run(&job) && m->failure.code == SOOTH_OK)
+        stop_with(m, SOOTH_ERROR_SYSTEM, "", "another process could not go on");
+}
+
+/* Process 0 has the journal: the others learn from it which networks are open. */
+static void meet(maker *m)
+{
+    if (!m->team)
+        return;
+    m->has_agreed = true;
+    int status = m->agree(SOOTH_OK);
+    if (status != SOOTH_OK)
+        fail_with(&m->survey->fail, (sooth_status)status, "another process cannot begin");
+    m->team->share(m->team->context, m->is_done, m->options->network_count * sizeof *m->is_done);
+}
+
 static sooth_status make(maker *m)
 {
     sooth_survey *s = m->survey;
     const sooth_survey_options *o = m->options;
-    if (setjmp(s->fail.jump))
+    if (setjmp(s->fail.jump)) {
+        if (m->team && !m->has_agreed)
+            m->agree(s->fail.error->code);
         return s->fail.error->code;
+    }
     check_options(m);
     s->rows = ARENA_ARRAY(&s->arena, sooth_survey_row, s->row_count);
     /* Mapped on first use: even large surveys have few errors. */
@@ -303,21 +365,31 @@ static sooth_status make(maker *m)
     if (!s->errors)
         fail_with(&s->fail, SOOTH_ERROR_SYSTEM, "out of memory");
     name_rows(m);
-    bool *is_done = ARENA_ARRAY(&s->arena, bool, o->network_count);
-    survey_journal_open(&m->journal, o, s, is_done);
+    m->is_done = ARENA_ARRAY(&s->arena, bool, o->network_count);
+    survey_journal_open(&m->journal, o, s, m->is_done);
+    meet(m);
     m->open = ARENA_ARRAY(&s->arena, size_t, o->network_count);
     for (size_t i = 0; i < o->network_count; i++)
-        if (!is_done[i])
+        if (!m->is_done[i])
             m->open[m->open_count++] = i;
     m->done = o->network_count - m->open_count;
     m->began_s = now_s();
-    parallel_for(m->open_count, o->threads ? o->threads : threads_available(), make_network, m);
+    if (m->team)
+        share_networks(m);
+    else
+        parallel_for(m->open_count, o->threads ? o->threads : threads_available(), make_network, m);
     if (m->failure.code != SOOTH_OK)
         fail_with(&s->fail, m->failure.code, "%s", m->failure.message);
     return SOOTH_OK;
 }
 
 sooth_status sooth_survey_make(const sooth_survey_options *options, sooth_survey **survey, sooth_error *error)
+{
+    return survey_make_together(options, NULL, NULL, survey, error);
+}
+
+sooth_status survey_make_together(const sooth_survey_options *options, const team *team, int (*agree)(int status),
+                                  sooth_survey **survey, sooth_error *error)
 {
     sooth_error own;
     sooth_error *e = error_or(error, &own);
@@ -337,6 +409,8 @@ sooth_status sooth_survey_make(const sooth_survey_options *options, sooth_survey
                .layout_count = options->layout_count ? options->layout_count : 1,
                .runtime_count = options->runtime_count ? options->runtime_count : 1,
                .journal = {.file = -1},
+               .team = team,
+               .agree = agree,
                .lock = PTHREAD_MUTEX_INITIALIZER};
     sooth_status status = make(&m);
     survey_journal_close(&m.journal);

@@ -3,6 +3,7 @@
 #define SOOTH_PLAN_SURVEY_H
 
 #include "base/arena.h"
+#include "base/ordered.h"
 
 struct sooth_survey {
     arena arena;
@@ -33,5 +34,15 @@ void survey_journal_open(survey_journal *j, const sooth_survey_options *o, sooth
 /* Appends the rows of one network. 0, or errno. */
 int survey_journal_add(const survey_journal *j, const sooth_survey *s, size_t network);
 void survey_journal_close(survey_journal *j);
+
+/* The line of a network, allocated with malloc: 0, or errno. Processes hand networks over in this form too. */
+int survey_line(const sooth_survey *s, size_t network, char **line, size_t *size);
+/* Parses a line without its newline into the rows. Returns false if it is damaged. */
+bool survey_read_line(char *line, const sooth_survey_options *o, sooth_survey *s, bool *is_done);
+
+/* sooth_survey_make on several processes, of which process 0 has the journal and gets all rows. `agree` is called once,
+ * before the work, with the status so far, and returns that of all processes. */
+sooth_status survey_make_together(const sooth_survey_options *options, const team *team, int (*agree)(int status),
+                                  sooth_survey **survey, sooth_error *error);
 
 #endif

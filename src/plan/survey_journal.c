@@ -101,13 +101,10 @@ static void write_row(FILE *out, const sooth_survey_row *r)
         fprintf(out, " %a", x[i]);
 }
 
-int survey_journal_add(const survey_journal *j, const sooth_survey *s, size_t network)
+int survey_line(const sooth_survey *s, size_t network, char **line, size_t *size)
 {
-    if (j->file < 0)
-        return 0;
-    char *line = NULL;
-    size_t size = 0;
-    FILE *out = open_memstream(&line, &size);
+    *line = NULL;
+    FILE *out = open_memstream(line, size);
     if (!out)
         return ENOMEM;
     fprintf(out, "%zu", network);
@@ -115,9 +112,17 @@ int survey_journal_add(const survey_journal *j, const sooth_survey *s, size_t ne
         write_row(out, &s->rows[network * s->rows_of_network + i]);
     int error = fflush(out) == 0 ? 0 : ENOMEM;
     if (!error)
-        fprintf(out, " %08lx\n", (unsigned long)crc32_z(0, (const Bytef *)line, size));
-    if (fclose(out) != 0)
-        error = ENOMEM;
+        fprintf(out, " %08lx\n", (unsigned long)crc32_z(0, (const Bytef *)*line, *size));
+    return fclose(out) == 0 ? error : ENOMEM;
+}
+
+int survey_journal_add(const survey_journal *j, const sooth_survey *s, size_t network)
+{
+    char *line;
+    size_t size;
+    if (j->file < 0)
+        return 0;
+    int error = survey_line(s, network, &line, &size);
     if (!error)
         error = write_all(j->file, line, size);
     free(line);
@@ -183,8 +188,7 @@ static bool read_row(char **at, sooth_survey *s, sooth_survey_row *r)
     return true;
 }
 
-/* Parses a line without its newline. Returns false if it is damaged. */
-static bool read_line(char *line, const sooth_survey_options *o, sooth_survey *s, bool *is_done)
+bool survey_read_line(char *line, const sooth_survey_options *o, sooth_survey *s, bool *is_done)
 {
     char *last = strrchr(line, ' '), *at;
     if (!last || strtoul(last + 1, NULL, 16) != crc32_z(0, (const Bytef *)line, (size_t)(last - line)))
@@ -217,7 +221,7 @@ static void read_journal(survey_journal *j, FILE *in, const char *head, const so
     off_t sound = is_ours ? (off_t)length : 0;
     while (is_ours && (length = getline(&line, &room, in)) > 0 && line[length - 1] == '\n') {
         line[length - 1] = '\0';
-        if (!read_line(line, o, s, is_done))
+        if (!survey_read_line(line, o, s, is_done))
             break;
         sound += (off_t)length;
     }

@@ -68,8 +68,7 @@ static void quoted(json *j, const char *s)
         else if (c == '\t')
             text_puts(j->out, "\\t");
         else if (c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029)
-            /* escapes more than JSON requires, which is safe on terminals and in scripts */
-            text_printf(j->out, "\\u%04x", (unsigned)c);
+            text_printf(j->out, "\\u%04x", (unsigned)c); /* stricter than JSON: safe on terminals and in scripts */
         else
             text_character(j->out, c);
     }

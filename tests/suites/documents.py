@@ -215,6 +215,7 @@ ANSWERS = {
     "trace": "sooth predict zoo:resnet18 --format trace", "gpus": "sooth gpus t4 --format json", "zoo": "sooth zoo vgg --format json",
     "mig": "sooth mig zoo:resnet18 --format json", "survey": "sooth survey zoo:resnet18 --gpu t4 --format json",
     "eval": "printf 'graph,batch,gpu,latency_ms\\nzoo:resnet18,8,rtx-3090,4\\n' >rows.csv; sooth eval rows.csv --format json",
+    "sweep": "printf '[a]\\ngraph = zoo:resnet/{depth}\\ndepth = 18\\n' >plan.txt; sooth sweep plan.txt --gpu t4 -o out.db --format json",
     "dataset": "sooth dataset make zoo:resnet18 --gpu t4 -o set.db >made; sooth dataset stats set.db --format json",
 }
 

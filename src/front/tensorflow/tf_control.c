@@ -23,8 +23,7 @@ static graph *branch_of(tf_op *o, const char *attribute)
     build_open(b, g, false);
     tf_inline(o->g, tf_attr_function(o->node, attribute), o->e->name, o->in + 1, o->in_count - 1, results,
               o->out_count);
-    /* a function's result may be an outer value, but an output must belong to the graph */
-    for (int i = 0; i < o->out_count; i++)
+    for (int i = 0; i < o->out_count; i++) /* a result may be an outer value, but an output must belong to the graph */
         build_output(b, results[i] == NO_VALUE ? emit_scalar(o->e, DT_FLOAT32, 0)
                                                : emit_1(o->e, "Identity", results[i], NO_VALUE));
     build_close(b);
@@ -43,7 +42,7 @@ static void map_if(tf_op *o, const char *canonical)
 
 /* ---- loops of both kinds ---------------------------------------------------------------------------------------- */
 
-/* A loop that is about to be written; its body is in graph g. */
+/* A loop about to be written; its body is in graph g. */
 typedef struct loop {
     tf_op *o;
     tf_graph *g;
@@ -51,12 +50,12 @@ typedef struct loop {
     value_id *initial;
     tf_edge *results;    /* results of one round */
     int32_t *switches;   /* old loops: the node whose output 1 is the argument; NULL for functions */
-    value_id *arguments; /* values that g reads, if the loop has functions */
+    value_id *arguments; /* functions: values that g reads */
     value_id trips;      /* trip count; NO_VALUE if unknown */
-    value_id *finals;    /* receives the values after the last round */
+    value_id *finals;    /* values after the last round */
 } loop;
 
-/* Returns which carried value an edge refers to, looking through Identities; -1 if none. */
+/* Index of the carried value that an edge refers to, through Identities; -1 if none. */
 static int carried_behind(const loop *l, tf_edge e)
 {
     for (int steps = 0; steps < 16; steps++) {
@@ -73,7 +72,7 @@ static int carried_behind(const loop *l, tf_edge e)
     return -1;
 }
 
-/* Returns the node that an edge refers to, looking through Identities; NULL for an argument. */
+/* The node that an edge refers to, through Identities; NULL for an argument. */
 static const tf_node *node_behind(const tf_graph *g, tf_edge e)
 {
     for (int steps = 0; steps < 16 && e.node >= 0; steps++) {
@@ -110,7 +109,7 @@ static value_id rows_of(emitter *e, value_id list)
     return emit_2(e, "Gather", shape, emit_list(e, (const int64_t[]){0}, 1), NO_VALUE);
 }
 
-/* Keeps as many of the stacked elements as the list has room for: all of them, or the last ones. */
+/* Keeps as many of the stacked elements as the list has room for: all, or the last. */
 static value_id take_last(emitter *e, value_id stacked, value_id list)
 {
     value_id start = emit_1(e, "Neg", rows_of(e, list), NO_VALUE);
@@ -127,7 +126,7 @@ static void set_argument(loop *l, int i, value_id v)
         l->g->nodes[l->switches[i]].outputs[1] = v;
 }
 
-/* Adds a result to a body. A body's result must be made inside it. */
+/* Adds a result to a body; it must be made inside. */
 static void add_result(emitter *e, value_id v, value_id otherwise)
 {
     build_output(e->b, emit_1(e, "Identity", v == NO_VALUE ? otherwise : v, NO_VALUE));
@@ -181,7 +180,7 @@ static void write_loop(loop *l)
                                                : take_last(e, outputs[s++], l->initial[i]);
 }
 
-/* Writes the number of rounds: limit - start. */
+/* Number of rounds: limit - start. */
 static value_id rounds_between(emitter *e, value_id start, value_id limit)
 {
     start = emit_index(e, start);
@@ -191,7 +190,7 @@ static value_id rounds_between(emitter *e, value_id start, value_id limit)
 
 /* ---- While with functions ---------------------------------------------------------------------------------------- */
 
-/* Returns the trip count if the condition is counter < limit; NO_VALUE otherwise. */
+/* The trip count, if the condition is counter < limit. */
 static value_id trip_count(tf_op *o)
 {
     tf_function *f = tf_find_function(o->g->file, tf_attr_function(o->node, "cond"));
@@ -249,7 +248,7 @@ static const tf_node *input_node(const tf_graph *g, const tf_node *n, int i)
     return i < n->input_count ? node_behind(g, tf_resolve(g, n->input_texts[i])) : NULL;
 }
 
-/* Returns the Merge that feeds a Switch, if it belongs to the frame. */
+/* The Merge that feeds a Switch, if it belongs to the frame. */
 static const tf_node *merge_of(const tf_graph *g, const tf_node *n, str frame)
 {
     const tf_node *merge = n && str_is(n->op, "Switch") ? input_node(g, n, 0) : NULL;
@@ -282,7 +281,7 @@ static value_id frame_trips(tf_op *o, loop *l, const tf_node *condition)
     return rounds_between(o->e, value_of(input_node(g, counter, 0)), value_of(limit));
 }
 
-/* The first Exit of a frame writes the loop. Other Exits find their results in the first outputs of the Switches. */
+/* The first Exit of a frame writes the loop; the others find their results in the Switches' first outputs. */
 static void map_exit(tf_op *o, const char *canonical)
 {
     tf_graph *g = o->g;
@@ -314,7 +313,7 @@ static void map_exit(tf_op *o, const char *canonical)
         tf_write(g, data);
         l.initial[l.count++] = value_of(enter);
     }
-    for (int32_t i = 0; i < g->count; i++) /* writes the outer values that the body reads before the loop */
+    for (int32_t i = 0; i < g->count; i++) /* outer values that the body reads are written outside */
         if (str_is(g->nodes[i].op, "Enter") && str_eq(tf_attr_text(&g->nodes[i], "frame_name"), frame))
             tf_write(g, (tf_edge){i, 0});
     const tf_node *condition = input_node(g, own_switch, 1);
@@ -352,7 +351,7 @@ static void map_merge(tf_op *o, const char *canonical)
 static void map_enter(tf_op *o, const char *canonical)
 {
     const tensor *t = emit_constant_of(o->e, tf_in(o, 0));
-    if (t) { /* keeps weights as weights, and the name for lookups */
+    if (t) { /* weights stay weights; the name is kept for lookups */
         build_constant(o->e->b, tf_out(o, 0), t);
         o->out[0] = tf_in(o, 0);
     } else {
@@ -389,7 +388,7 @@ static void map_list_set(tf_op *o, const char *unused)
 
 /* ---- arrays of tensors of TensorFlow 1 --------------------------------------------------------------------------- */
 
-/* Names the flow value, which stands for the array. A lookup of its name gives a number. */
+/* The flow value carries the array; lookups by its name see a number. */
 static void name_flow(tf_op *o, int i, value_id array)
 {
     build_constant(o->e->b, tf_out(o, i), emit_constant_of(o->e, emit_scalar(o->e, DT_FLOAT32, 0)));

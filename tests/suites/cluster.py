@@ -1,0 +1,113 @@
+#!/usr/bin/env python3
+"""Work that is shared by processes under mpirun: the same bytes for any number of them; a process that dies ends the job, and the
+next run goes on. Skipped without Open MPI."""
+import os
+import pathlib
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+
+import resume
+
+PROGRAM = str(pathlib.Path(resume.PROGRAM).parent / "tests/sooth-mpi")
+MANY = 10  # processes: from 8 on the first one only takes results
+ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "ASAN_OPTIONS": "detect_leaks=0",
+               "OMPI_MCA_rmaps_base_oversubscribe": "1"}
+PLAN = """gpu = t4, a100
+[resnet]
+count = 40
+graph = zoo:resnet/{depth}?image={image}
+depth = 18, 34, 50
+image = 64:256:32
+batch = 1, 8, 64
+"""
+SWEEP = PLAN.replace("count = 40\n", "")
+
+
+def mpirun(count):
+    return ["mpirun", "--oversubscribe", "-n", str(count)]
+
+
+def run(count, *arguments):
+    return subprocess.run([*mpirun(count), PROGRAM, *arguments], capture_output=True, text=True, timeout=resume.TIMEOUT_S)
+
+
+def same_bytes(what, make, out):
+    """`make` writes `out`."""
+    alone = subprocess.run([PROGRAM, *make, "-o", out], capture_output=True, text=True, timeout=resume.TIMEOUT_S)
+    expected = pathlib.Path(out).read_bytes() if alone.returncode == 0 else b""
+    for count in (2, 3, MANY):
+        pathlib.Path(out).unlink(missing_ok=True)
+        done = run(count, *make, "-o", out)
+        good = done.returncode == 0 and done.stdout == alone.stdout and pathlib.Path(out).read_bytes() == expected
+        resume.check(f"{what}: {count} processes write the same bytes as one", bool(expected) and good,
+                     done.stderr or alone.stderr or (done.returncode, alone.stdout, done.stdout))
+
+
+def rank_of(parent, rank):
+    """The process of this rank among the children of mpirun."""
+    for folder in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            is_child = f"PPid:\t{parent}\n" in (folder / "status").read_text()
+            if is_child and f"OMPI_COMM_WORLD_RANK={rank}".encode() in (folder / "environ").read_bytes().split(b"\0"):
+                return int(folder.name)
+        except OSError:
+            pass
+    return None
+
+
+def dies(what, rank):
+    out = f"{what}-{rank}.db"
+    process = resume.begun(what, out, mpirun(2), PROGRAM)
+    victim = rank_of(process.pid, rank)
+    if victim:
+        os.kill(victim, signal.SIGKILL)
+    try:
+        _, errors = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        _, errors = process.communicate()
+    said = "signal 9" in errors or "Killed" in errors
+    resume.check(f"{what}: the job ends with a message when process {rank} dies", bool(victim) and process.returncode != 0 and said,
+                 f"{victim} {process.returncode}: {errors}")
+    time.sleep(0.2)
+    kept, whole = resume.rows(out, resume.COUNTS[what]), resume.rows(f"{what}.db", resume.COUNTS[what])
+    done = run(2, *resume.COMMANDS[what], "-o", out)
+    same = done.returncode == 0 and pathlib.Path(out).read_bytes() == pathlib.Path(f"{what}.db").read_bytes()
+    resume.check(f"{what}: the next run goes on, and ends with the same file", 0 < kept < whole and same, f"{kept} of {whole}: {done.stderr}")
+
+
+def refused():
+    one = run(2, "sweep", "missing.txt", "-o", "no.db")
+    lines = [line for line in one.stderr.splitlines() if line.startswith("sooth")]
+    resume.check("a failure that all processes have is said once", one.returncode == 5 and len(lines) == 1, one.stderr)
+    other = run(2, "inspect", "zoo:resnet18")
+    resume.check("other commands are refused", other.returncode == 2 and other.stderr.count("run on several processes") == 1, other.stderr)
+
+
+def main():
+    if not shutil.which("mpirun") or not pathlib.Path(PROGRAM).exists():
+        print("1..0 # SKIP Open MPI is not installed")
+        return
+    os.environ.update(ENVIRONMENT)
+    with tempfile.TemporaryDirectory() as folder:
+        os.chdir(folder)
+        pathlib.Path("small.txt").write_text(PLAN)
+        pathlib.Path("points.txt").write_text(SWEEP)
+        pathlib.Path("plan.txt").write_text(resume.PLAN)
+        pathlib.Path("sweep.txt").write_text(resume.SWEEP)
+        same_bytes("dataset", ["dataset", "make", "--plan", "small.txt"], "set.db")
+        same_bytes("sweep", ["sweep", "points.txt", "-f", "json"], "out.db")
+        same_bytes("survey", ["survey", "zoo:resnet18", "zoo:alexnet", "zoo:vit_b_16", "--gpu", "t4,a100", "-f", "csv"], "survey.csv")
+        refused()
+        for what in resume.COMMANDS:
+            resume.run(what, f"{what}.db")
+            dies(what, 1)
+        dies("sweep", 0)
+        os.chdir("/")
+    resume.report()
+
+
+main()
