@@ -73,6 +73,7 @@ class PredictOptions(ctypes.Structure):
         ("mig", ctypes.c_char_p),
         ("power_limit_w", ctypes.c_double),
         ("co2_g_per_kwh", ctypes.c_double),
+        ("kv_cache_bits", ctypes.c_int),
         ("memory", ctypes.c_bool),
         ("by_estimate", ctypes.c_bool),
     ]

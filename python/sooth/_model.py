@@ -270,12 +270,13 @@ class Model:
     def _predict_options(device: Optional[ctypes.c_void_p], how: Mapping[str, Any]) -> "c.PredictOptions":
         texts = ("precision", "layout", "runtime", "mode", "optimizer", "stack", "mig")
         for name in how:
-            if name not in texts + ("power_limit_w", "co2_g_per_kwh", "memory"):
+            if name not in texts + ("power_limit_w", "co2_g_per_kwh", "kv_cache_bits", "memory"):
                 raise TypeError(f"there is no option '{name}'")
         return c.PredictOptions(
             device=device,
             power_limit_w=how.get("power_limit_w") or 0,
             co2_g_per_kwh=how.get("co2_g_per_kwh") or 0,
+            kv_cache_bits=how.get("kv_cache_bits") or 0,
             memory=bool(how.get("memory", True)),
             **{k: c.encoded(how.get(k)) for k in texts},
         )
@@ -294,6 +295,7 @@ class Model:
         mig: Optional[str] = None,
         power_limit_w: Optional[float] = None,
         co2_g_per_kwh: Optional[float] = None,
+        kv_cache_bits: Optional[int] = None,
         kernels: bool = False,
         dims: Optional[Mapping[str, int]] = None,
         shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None,
@@ -313,6 +315,7 @@ class Model:
             "mig": mig,
             "power_limit_w": power_limit_w,
             "co2_g_per_kwh": co2_g_per_kwh,
+            "kv_cache_bits": kv_cache_bits,
         }
         with self._lock, _found(gpu) as device:
             bound = self._bind_for(batch, dims=dims, shapes=shapes, seq=seq, past=past)
