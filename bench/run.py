@@ -13,6 +13,7 @@ import tempfile
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent))
 import graphs  # noqa: E402
 import predictions  # noqa: E402
+import training  # noqa: E402
 from table import TOP, Table  # noqa: E402
 
 PARTS = {
@@ -29,6 +30,7 @@ PARTS = {
     "python": lambda t, o: predictions.bench_python(t, o.build, o.seconds),
     "learn": lambda t, o: predictions.bench_learn(t, o.build, o.seconds),
     "learn-memory": lambda t, o: predictions.bench_learn_memory(t, o.build, o.scratch),
+    "measure": lambda t, o: training.bench_measure(t, o.build),
 }
 
 

@@ -271,8 +271,8 @@ SOOTH_API const char *sooth_zoo_summary(size_t index);
 /* Returns the family and parameters of a network ("resnet?depth=50"); NULL for a family. */
 SOOTH_API const char *sooth_zoo_definition(size_t index);
 
-/* A parameter of a family. Its value is a number if `most` is not 0, else a string. Networks accept the parameters of
- * their family. A network itself lists them only if it is the family with all defaults. */
+/* A parameter of a family. Its value is a number if `most` is not 0, otherwise a string. Networks accept the
+ * parameters of their family, but a network lists them only if it is the family with all defaults. */
 typedef struct sooth_zoo_parameter {
     const char *name;  /* NULL after the last. */
     const char *value; /* default */
@@ -961,83 +961,84 @@ SOOTH_API sooth_status sooth_choose_report(const sooth_choices *choices, const s
 typedef struct sooth_hosts sooth_hosts;
 typedef struct sooth_host sooth_host;
 SOOTH_API sooth_status sooth_hosts_open(sooth_hosts **hosts, sooth_error *error); /* *hosts is NULL on failure */
-SOOTH_API void sooth_hosts_free(sooth_hosts *hosts);                              /* NULL is allowed */
+SOOTH_API void sooth_hosts_free(sooth_hosts *hosts);                              /* `hosts` may be NULL. */
 SOOTH_API size_t sooth_hosts_count(const sooth_hosts *hosts);
-SOOTH_API const sooth_host *sooth_hosts_at(const sooth_hosts *hosts, size_t index); /* NULL after the last */
-/* By name or alias, or the path of a host file (with a '/', or ending in ".txt"). */
+SOOTH_API const sooth_host *sooth_hosts_at(const sooth_hosts *hosts, size_t index); /* NULL after the last. */
+/* Finds a host by name or alias, or reads a host file: a path with '/' or the ending ".txt". */
 SOOTH_API sooth_status sooth_hosts_find(sooth_hosts *hosts, const char *name, const sooth_host **host,
                                         sooth_error *error);
-/* Fields of a host file, and a summary of each; NULL after the last. Units are in the names. */
+/* Return a field of a host file and its summary; NULL after the last. Names include units. */
 SOOTH_API const char *sooth_host_field(size_t index);
 SOOTH_API const char *sooth_host_field_summary(size_t index);
-SOOTH_API const char *sooth_host_text(const sooth_host *host, const char *field);   /* NULL: absent, or a number */
-SOOTH_API double sooth_host_number(const sooth_host *host, const char *field);      /* NAN: unknown */
-SOOTH_API const char *sooth_host_origin(const sooth_host *host, const char *field); /* "": none is stated */
+/* NULL if it is absent or a number. */
+SOOTH_API const char *sooth_host_text(const sooth_host *host, const char *field);
+SOOTH_API double sooth_host_number(const sooth_host *host, const char *field);      /* NAN if unknown. */
+SOOTH_API const char *sooth_host_origin(const sooth_host *host, const char *field); /* "" if there is none. */
 
 /* ---- the training phase ------------------------------------------------------------------------------------------- */
 
-/* A training step along the flow of the data: read, decode, copy, forward, backward, update; without overlap, and with
- * a loader that prefetches. */
+/* Predicts a training step along the flow of the data: read, decode, copy, forward, backward, update. Gives the time
+ * without overlap, and with a data loader that prefetches. */
 typedef struct sooth_train_options {
-    const sooth_options *dims; /* of the model, with the batch; NULL: as in the file */
-    const sooth_host *host;    /* NULL: "epyc-9b14" */
-    /* What is read: "imagenet" (JPEG), "cifar" (raw), "none" (samples are on the device),
-     * "jpeg:width=W,height=H,bytes=N" or "raw:bytes=N"; NULL: imagenet for images of three channels and at least 64
-     * pixels, else raw samples as large as the inputs. */
+    const sooth_options *dims; /* Dimensions of the model, including the batch; NULL: those of the file. */
+    const sooth_host *host;    /* NULL: "epyc-9b14". */
+    /* The data set: "imagenet" (JPEG), "cifar" (raw), "none" (samples are on the device),
+     * "jpeg:width=W,height=H,bytes=N" or "raw:bytes=N". NULL: imagenet if the inputs are images of three channels
+     * and at least 64 pixels, otherwise raw samples as large as the inputs. */
     const char *data;
-    int workers;                    /* of the loader; 0: as many as cores, at most 8 */
-    bool pinned, no_overlap;        /* pinned: copies run beside the GPU's work */
-    int accumulate;                 /* batches per update; 0: 1 */
-    bool checkpoint;                /* backward computes the forward pass again */
-    const char *library;            /* of convolutions: "cudnn" or "cublas" (im2col + GEMM); NULL: cudnn, beside cublas */
-    sooth_predict_options settings; /* mode is ignored; the stack may be cuDNN's version: "cudnn-r2" to "cudnn-6" */
+    int workers;                    /* Worker processes of the data loader; 0: as many as cores, at most 8. */
+    bool pinned, no_overlap;        /* Pinned memory: copies overlap with kernels. */
+    int accumulate;                 /* Batches per update (gradient accumulation); 0 means 1. */
+    bool checkpoint;                /* Checkpointing: the backward pass computes the forward pass again. */
+    const char *library;            /* Library of convolutions: "cudnn" or "cublas" (im2col and GEMM); NULL: cudnn. */
+    sooth_predict_options settings; /* Ignores `mode`. The stack may be a version of cuDNN: "cudnn-r2" to "cudnn-6". */
 } sooth_train_options;
 
 enum { SOOTH_TRAIN_STAGES = 6 };
 typedef struct sooth_train_stage {
     const char *stage;         /* "read", "decode", "copy", "forward", "backward", "update" */
-    sooth_interval latency_ms; /* of one step, nothing overlapped and one core decoding; they sum to step_ms_sum */
+    sooth_interval latency_ms; /* Without overlap, with one core decoding; sums to step_ms_sum. */
     const char *resource;      /* "storage", "host cores", "link", "GPU" */
-    double resource_share;     /* of it that is busy during the step, in percent */
+    double resource_share;     /* Share of the resource that is busy during the step, in percent. */
 } sooth_train_stage;
 
 /* A convolution by one library, without the other kernels of its layer. */
 typedef struct sooth_train_library {
-    double forward_ms, backward_ms; /* NAN: the layer is no convolution, or the library is not compared */
-    double efficiency;              /* FLOP/s ÷ peak, in percent */
-    const char *algorithm;          /* of the forward pass; "" if there is none */
-    int64_t workspace_bytes;        /* -1: unknown */
+    double forward_ms, backward_ms; /* NAN if the layer is no convolution or the library is not compared. */
+    double efficiency;              /* FLOP/s ÷ peak, in percent. */
+    const char *algorithm;          /* Algorithm of the forward pass; "" if there is none. */
+    int64_t workspace_bytes;        /* -1 if unknown. */
 } sooth_train_library;
 
 typedef struct sooth_train_layer {
     const char *name, *op;
-    const char *kind;                             /* as in sooth_layer; "" for the loss */
-    double forward_ms, backward_ms, update_ms;    /* sum to the stages */
-    double backward_data_ms, backward_weights_ms; /* sum to backward_ms; the rest is data */
+    const char *kind;                             /* As in sooth_layer; "" for the loss. */
+    double forward_ms, backward_ms, update_ms;    /* Over all layers, they sum to the stages. */
+    double backward_data_ms, backward_weights_ms; /* Sum to backward_ms, apart from other operators' time. */
     const char *library;                          /* "cudnn", "cublas", "aten", "none" */
-    const char *algorithm;                        /* "" if there is no choice */
-    double efficiency; /* FLOP/s ÷ peak of the units that it uses, in percent, forward and backward */
-    double occupancy, sm_coverage, dram, l2; /* in percent, means over time; NAN: unknown */
+    const char *algorithm;                        /* "" if there is no choice. */
+    double efficiency; /* FLOP/s of forward and backward ÷ peak of the units used, in percent. */
+    double occupancy, sm_coverage, dram, l2; /* Time-weighted means, in percent; NAN if unknown. */
     const char *bound;                   /* "compute", "memory", "launch", "none" */
     int64_t flops;
     int64_t weight_bytes, gradient_bytes, optimizer_bytes;
-    int64_t feature_map_bytes;      /* kept for backward */
-    int64_t feature_map_peak_bytes; /* alive at the memory peak */
-    int64_t workspace_bytes;        /* of the library; -1: unknown */
+    int64_t feature_map_bytes;      /* Feature maps kept for the backward pass. */
+    int64_t feature_map_peak_bytes; /* Feature maps alive at the memory peak. */
+    int64_t workspace_bytes;        /* Workspace of the library; -1 if unknown. */
     sooth_train_library cudnn, cublas;
 } sooth_train_layer;
 
 typedef struct sooth_train_finding {
     const char *name; /* "cudnn_over_cublas", "convolution_over_linear", "memory_share" */
-    double value;     /* NAN: the network has no such layers */
-    double study;     /* the study's value */
+    double value;     /* NAN if the network has no such layers. */
+    double study;     /* Value found by the study. */
     bool holds;
     const char *why;
 } sooth_train_finding;
 
-/* What would change. */
+/* Effect of changing one option. */
 typedef struct sooth_train_change {
-    const char *name; /* NULL after the last */
+    const char *name; /* NULL after the last. */
     double step_ms, gpu_waits_percent;
     int64_t samples;
 } sooth_train_change;
@@ -1045,34 +1046,36 @@ typedef struct sooth_train_change {
 typedef struct sooth_train_totals {
     const char *file, *gpu, *host, *cpu, *data, *precision, *optimizer, *runtime, *weights;
     const char *origin;     /* "predicted", "measured" */
-    int64_t batch, samples; /* samples of a step: batch × accumulated batches */
+    int64_t batch, samples; /* Samples of a step: batch times accumulated batches. */
     int workers;
     bool pinned, overlaps;
-    double step_ms_sum, step_ms_overlapped; /* without overlap; with the loader's prefetching, steady state */
-    double loader_ms;                       /* of a step, by all workers */
-    const char *limited_by;                 /* stage, or "loader" if handing samples over limits it */
+    double step_ms_sum, step_ms_overlapped; /* Without overlap; with prefetching, in the steady state. */
+    double loader_ms;                       /* Time in which all workers together load the samples of a step. */
+    const char *limited_by;                 /* Name of a stage, or "loader" if the hand-over of samples is the limit. */
     double gpu_waits_percent;
-    int workers_needed; /* until the GPU does not wait; -1: no number suffices */
+    int workers_needed; /* Fewest workers at which the GPU never waits; -1 if there is no such number. */
     double throughput_per_s;
     sooth_memory memory;
     const char *library; /* "cudnn", "cublas" */
-    const char *cudnn;   /* its version, if the stack names one; else "" */
+    const char *cudnn;   /* Version of cuDNN if the stack names one; otherwise "". */
 } sooth_train_totals;
 
 typedef struct sooth_train sooth_train;
-/* On return the model is bound to the dimensions of the options. On failure *train is NULL. */
+/* Predicts a training step. On return the model is bound to the dimensions of the options. On failure *train is
+ * NULL. */
 SOOTH_API sooth_status sooth_train_phase(sooth_model *model, const sooth_train_options *options, sooth_train **train,
                                          sooth_error *error);
-SOOTH_API void sooth_train_free(sooth_train *train); /* NULL is allowed */
+SOOTH_API void sooth_train_free(sooth_train *train); /* `train` may be NULL. */
 SOOTH_API sooth_train_totals sooth_train_totals_of(const sooth_train *train);
 SOOTH_API sooth_train_stage sooth_train_stage_at(const sooth_train *train, size_t index);
 SOOTH_API size_t sooth_train_layer_count(const sooth_train *train);
 SOOTH_API sooth_train_layer sooth_train_layer_at(const sooth_train *train, size_t index);
-SOOTH_API sooth_train_finding sooth_train_finding_at(const sooth_train *train, size_t index); /* name is NULL after */
+/* `name` is NULL after the last. */
+SOOTH_API sooth_train_finding sooth_train_finding_at(const sooth_train *train, size_t index);
 SOOTH_API sooth_train_change sooth_train_change_at(const sooth_train *train, size_t index);
 SOOTH_API const char *sooth_train_note(const sooth_train *train, size_t index); /* NULL after the last */
 
-/* Writes what `sooth train-phase` prints: table, JSON or CSV (layers). The caller frees *text with free(). */
+/* Writes the output of `sooth train-phase`. Formats: table, JSON, CSV (layers). The caller frees *text with free(). */
 SOOTH_API sooth_status sooth_train_report(const sooth_train *train, const sooth_report_options *options, char **text,
                                           size_t *size, sooth_error *error);
 

@@ -44,7 +44,7 @@ typedef struct choose_args {
 
 /* ---- prices ---------------------------------------------------------------------------------------------------------- */
 
-/* A price for a GPU that is not a candidate is ignored; a price for an unknown GPU is an error. */
+/* Reads prices. Prices of GPUs that are not candidates are ignored; an unknown GPU is an error. */
 static int set_price(inputs *in, sooth_gpus *gpus, double *prices, str name, str price, const char *where)
 {
     sooth_error error;

@@ -10,7 +10,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* Names from a hostile file may have escape sequences, which must not reach a terminal. */
+/* Replaces escape sequences, which names from a hostile file may contain and which must not reach a terminal. */
 static void print_clean(const char *format, va_list args)
 {
     char line[2048];
@@ -59,7 +59,7 @@ static int write_failed(const char *subject, int error)
     return cli_fail(SOOTH_ERROR_SYSTEM, subject, "cannot be written: %s", strerror(error));
 }
 
-/* Opens a new file beside the path for writing; -1 if that fails, or if the path is not a plain file (a pipe, a
+/* Opens a temporary file beside the path. Returns -1 if that fails, or if the path is not a regular file (a pipe, a
  * link). */
 static int open_beside(const char *path, char *name, size_t room)
 {
@@ -116,7 +116,7 @@ int cli_end(cli_output *o, bool done)
         else if (close(o->file - 1) != 0 && !error)
             error = errno;
     }
-    if (!done && !o->error) /* the caller knows what went wrong, and says it */
+    if (!done && !o->error) /* after its own failure, the caller reports the error */
         return SOOTH_OK;
     return error ? write_failed(is_standard_output(o) ? "standard output" : o->path, error) : SOOTH_OK;
 }

@@ -35,16 +35,16 @@ int cli_usage(const char *command, const char *format, ...) __attribute__((forma
 /* Opens the GPUs that ship and those of the directory in SOOTH_GPUS. Returns the exit code after printing the error. */
 int cli_open_gpus(sooth_gpus **gpus);
 
-/* Writes to the file, or to standard output if path is NULL or "-". A file appears when it is complete: it is written
- * under another name and renamed. Returns the exit code: a full disk is reported, a closed pipe (`| head`) is not. */
+/* Writes to the file, or to standard output if path is NULL or "-". The file is renamed from a temporary file, so
+ * only a complete one appears. Returns the exit code. A full disk is reported; a closed pipe (`| head`) is not. */
 int cli_write(const char *path, const void *bytes, size_t size);
-/* The same in pieces: set path and leave the rest zero. Nothing is opened before the first piece; cli_end gives up
- * what was written unless it is done. */
+/* The same in pieces. Set `path` and zero the rest. Nothing is opened before the first piece. cli_end discards the
+ * output unless it is done. */
 typedef struct cli_output {
     const char *path;
-    int file; /* + 1; 0: not open */
+    int file; /* descriptor + 1; 0: not open */
     int error;
-    char name[4096]; /* temporary file, renamed when complete; "": written to the path directly */
+    char name[4096]; /* temporary file that is renamed when complete; "" if the path is written directly */
 } cli_output;
 bool cli_put(void *output, const char *bytes, size_t size);
 int cli_end(cli_output *o, bool done);

@@ -22,7 +22,8 @@ static int run(const char *path, const char *output)
     sooth_error error;
     void *bytes = NULL;
     size_t size;
-    /* Binding infers output types that the file does not declare; a graph without them is written anyway. */
+    /* Binding infers output types that the file does not declare. A graph that cannot be bound is written without
+     * them. */
     sooth_status status = sooth_bind(file.model, NULL, &error);
     if (status != SOOTH_ERROR_SYSTEM)
         status = sooth_write_onnx(file.model, &bytes, &size, &error);

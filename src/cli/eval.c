@@ -26,7 +26,7 @@ static void help(const option *options, size_t count)
 typedef struct eval_job {
     fail fail;
     sooth_error error;
-    const char *subject; /* subject of a failure */
+    const char *subject; /* subject of an error message */
     arena arena, scratch;
     file_map weights;
     evaluation evaluation;
@@ -37,7 +37,7 @@ typedef struct eval_job {
     int path_count;
     bool as_json;
     rows_options rows;
-    double left_share; /* 0: every row */
+    double left_share; /* share of rows that `sooth learn` leaves out; 0: every row */
 } job;
 
 /* ---- the list of --by -------------------------------------------------------------------------------------------- */
@@ -118,7 +118,7 @@ static void evaluate_tables(job *j, sooth_gpus *gpus)
     j->report.weights = predictor_identity(with, &j->arena);
 }
 
-/* Fails with the reasons if no row has an answer. */
+/* Fails with the reasons if no row has a prediction. */
 static int check_answers(job *j)
 {
     enum { MOST_TOLD = 10 };
@@ -186,7 +186,7 @@ static int run(job *j)
 
 int eval_main(int argc, char **argv)
 {
-    static job j; /* too large for a small stack */
+    static job j; /* static, because it is too large for a small stack */
     const char *by = NULL, *left = "0";
     int format = 0;
     int64_t sample = 100;

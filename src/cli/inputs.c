@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_DEPTH = 16 }; /* of directories: a link may lead into itself */
+enum { MOST_DEPTH = 16 }; /* limit for directories, because a link may lead into itself */
 
-/* Endings of model files: what a directory is searched for. A file that is named is read whatever its ending. */
+/* File name endings that a directory is searched for. A file named directly is read whatever its ending. */
 static const char *const ENDINGS[] = {".onnx",   ".pt",      ".pth",       ".pt2",     ".pb",   ".pbtxt",
                                       ".tflite", ".keras",   ".h5",        ".mlmodel", ".cfg",  ".prototxt",
                                       ".param",  ".mlir",    ".stablehlo", ".hlo",     ".gguf", ".safetensors",
@@ -62,7 +62,7 @@ static bool is_model_name(const char *name)
     return false;
 }
 
-/* A directory that is itself one model: a SavedModel, a CoreML package. */
+/* True if the directory itself is one model: a SavedModel or a CoreML package. */
 static bool is_model_directory(inputs *in, const char *path)
 {
     return is_file(joined(in, path, STR("saved_model.pb"))) || is_file(joined(in, path, STR("Manifest.json")));
@@ -155,8 +155,8 @@ static void add_list(inputs *in, const char *path)
 
 /* ---- accuracies -------------------------------------------------------------------------------------------------- */
 
-/* The file's name without folders and endings: what tables of accuracies call a network. "@224" and the like, the
- * resolution of an export, stays apart. */
+/* Returns the file's name without folders and endings, which tables of accuracies use for a network. A resolution
+ * such as "@224" is removed too, and returned separately. */
 static str plain_name(const sooth_survey_network *n)
 {
     str s = str_of(n->name ? n->name : n->graph);
@@ -221,7 +221,7 @@ static void join_accuracies(inputs *in, const char *path)
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-/* Networks of the zoo with a name of their own; families stand for many. */
+/* Lists only networks with names of their own, because families stand for many. */
 static void add_zoo(inputs *in)
 {
     const char *name;

@@ -18,7 +18,7 @@ static void help(const option *options, size_t count)
     model_args_help();
 }
 
-/* --strict: exit code 4 and a list if there are unknown operators. */
+/* For --strict: lists unknown operators and returns exit code 4 if there are any. */
 static int check_operators(const sooth_model *model, const char *path)
 {
     enum { MOST_NAMED = 8 };
@@ -69,7 +69,8 @@ static int run(const char *path, const model_args *args, const sooth_report_opti
     model_dims dims;
     model_file file;
     sooth_error error;
-    int code = model_dims_read("inspect", args, &dims); /* a mistyped option is reported before a large file is read */
+    /* checked first, so that a mistyped option is reported before a large file is read */
+    int code = model_dims_read("inspect", args, &dims);
     if (code != SOOTH_OK)
         return code;
     code = model_load(path, &file);

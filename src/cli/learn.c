@@ -26,7 +26,7 @@ static void help(const option *options, size_t count)
     options_help(options, count);
 }
 
-/* Set by a signal; the training checks it between steps. */
+/* Set by a signal handler; the training checks it between steps. */
 static volatile sig_atomic_t stop;
 
 static void on_signal(int number)
@@ -50,7 +50,7 @@ typedef struct learn_job {
     side_table apart;
     bool quiet;
     bool fits_slices;
-    text slices; /* the file of their constants */
+    text slices; /* text of the constants' file */
 } job;
 
 static void show_loading(void *context, size_t done, size_t all)
@@ -81,7 +81,7 @@ static void show_trees(void *context, int done, int all)
         fprintf(stderr, "\rtrees of %d of %d groups of kernels on GPUs%s", done, all, done == all ? "\n" : "");
 }
 
-/* Writes a hold-out row with the prediction of the training that did not see it. */
+/* Writes a hold-out row and its prediction by the training that held it out. */
 static void write_apart(void *context, const char *why, const example *e, int kind, double error)
 {
     job *j = context;
@@ -190,7 +190,7 @@ static int train(job *j, int count, char **operands)
     return code;
 }
 
-/* `power`: fit the power coefficients; NULL: anything else. */
+/* `power` is NULL unless power coefficients are fitted. */
 static int locked(job *j, int count, char **operands, const learn_energy_args *power)
 {
     output_lock lock;

@@ -6,8 +6,8 @@
 #include "learn/rows.h"
 #include "report/text.h"
 
-/* Reads operands, each "PATH" or "PATH@SHARE": the share of an operator table's shapes. *subject is the subject of a
- * failure: the operand while it is read, then "learn". */
+/* Reads operands, each "PATH" or "PATH@SHARE", where SHARE is the share of an operator table's shapes to use.
+ * *subject is the subject of an error message: the operand while it is read, then "learn". */
 measured_rows **table_operands(char **operands, int count, const device_list *gpus, const char **subject, arena *a,
                                fail *f);
 /* A table that is collected during a command and written at its end. */
@@ -15,9 +15,9 @@ typedef struct side_table {
     text text;
     const char *path; /* NULL: not requested */
 } side_table;
-/* Writes it if `code` is success, and frees it. Returns the exit code of both. */
+/* Writes the table if `code` is success, and frees it. Returns the first exit code other than success. */
 int side_table_close(side_table *t, int code);
-/* A field and a comma. Always quoted, so that names may have any character. */
+/* Writes a field and a comma. Always in quotes, so that names may contain any character. */
 void table_put_csv(text *t, str s);
 
 #endif

@@ -9,7 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* True if it is still the file of that name: the previous holder may have removed it between open and lock. */
+/* True if the descriptor still is the file of that name: its previous holder may have removed the file between open
+ * and lock. */
 static bool is_named(const output_lock *l)
 {
     struct stat own, named;
@@ -48,7 +49,7 @@ int lock_take(output_lock *l, const char *command, const char *path)
             if (errno == EACCES || errno == EAGAIN)
                 return taken_by_another(l, command, path);
             if (errno != EINTR)
-                return SOOTH_OK; /* a file system without locks */
+                return SOOTH_OK; /* the file system does not support locks */
         } else if (is_named(l)) {
             return SOOTH_OK;
         }

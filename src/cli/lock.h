@@ -1,4 +1,4 @@
-/* lock.h: one writer at a time for a file that takes long to make. */
+/* lock.h: lets only one process at a time write a file that takes long to compute. */
 #ifndef SOOTH_CLI_LOCK_H
 #define SOOTH_CLI_LOCK_H
 

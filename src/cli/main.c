@@ -53,8 +53,8 @@ static int no_such_command(const char *name)
     return cli_usage("", "there is no %s '%.60s'", *name == '-' ? "option" : "command", name);
 }
 
-/* Files are mapped: if another program shortens one, its pages are lost while they are read. No answer is possible
- * then, and output files appear only when they are complete. */
+/* Handler of SIGBUS. If another program shortens a mapped file, its pages are lost while they are read, and no
+ * answer is possible. Output files stay absent, because they appear only when complete. */
 static void on_bus_error(int number, siginfo_t *info, void *context)
 {
     static const char MESSAGE[] = "sooth: a file shrank while it was read, or its disk failed: retry when nothing "
@@ -65,7 +65,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
         (void)written;
         _exit(SOOTH_ERROR_INPUT);
     }
-    signal(number, SIG_DFL); /* another cause: it happens again at once and ends the program */
+    signal(number, SIG_DFL); /* another cause: the fault recurs at once and ends the program */
 }
 
 /* Commands over many networks may be one of several processes. */
@@ -78,7 +78,7 @@ static int run_command(const command *c, int argc, char **argv)
 
 int main(int argc, char **argv)
 {
-    signal(SIGPIPE, SIG_IGN); /* a closed pipe is an error of write(), see cli_write */
+    signal(SIGPIPE, SIG_IGN); /* write() then reports a closed pipe as an error, see cli_write */
     struct sigaction bus = {.sa_sigaction = on_bus_error, .sa_flags = SA_SIGINFO};
     sigaction(SIGBUS, &bus, NULL);
     if (argc < 2)

@@ -33,10 +33,10 @@ static void help(const option *options, size_t count)
 /* ---- what is asked for ------------------------------------------------------------------------------------------- */
 
 typedef struct workload_args {
-    char *text; /* copy of the operand, cut into its parts; free() */
+    char *text; /* copy of the operand that is cut into its parts; from malloc */
     const char *path;
     model_args dimensions;
-    model_dims dims; /* the same for the library */
+    model_dims dims; /* the same dimensions for the library */
     sooth_predict_options options;
     double latency_ms;
     int64_t count;
@@ -52,7 +52,7 @@ typedef struct mig_job {
     bool shows_progress, has_shown;
 } mig_job;
 
-/* Settings of one model: numbers, the latency, texts. */
+/* Settings of one model: first numbers, then the latency, then texts. */
 static const char *const SETTINGS[] = {"batch",  "seq",     "past", "latency-ms", "precision",
                                        "layout", "runtime", "mode", "optimizer",  "stack"};
 enum { LATENCY = 3, SETTING_COUNT = sizeof SETTINGS / sizeof *SETTINGS };
@@ -63,7 +63,7 @@ static bool is_number(const char *s)
     return options_number(s, strlen(s), &n);
 }
 
-/* True for "3", "3,batch=8" or "batch=8". A word with '=' counts as a setting, so that a mistyped one is reported. */
+/* True for "3", "3,batch=8" or "batch=8". Any word with '=' counts as a setting, so that mistyped ones are reported. */
 static bool is_spec(const char *s)
 {
     size_t length = strcspn(s, ",=");
@@ -73,7 +73,7 @@ static bool is_spec(const char *s)
     return options_number(s, length, &n);
 }
 
-/* "a@224.onnx" is a file, and so is any existing path. */
+/* Finds where the settings begin. "a@224.onnx", and any existing path, is a file. */
 static char *spec_of(char *operand)
 {
     char *at = strrchr(operand, '@');
@@ -127,7 +127,7 @@ static int set_count(workload_args *w, const char *s)
     return SOOTH_OK;
 }
 
-/* Splits the operand at '@' and commas. */
+/* Splits the operand at '@' and at commas. */
 static int read_workload(workload_args *w, const char *operand)
 {
     w->text = strdup(operand);

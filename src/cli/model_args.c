@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-/* ONNX Runtime and onnx allow 64 dimensions; so does the graph. */
+/* Limit of ONNX Runtime, of onnx and of the graph. */
 enum { MOST_DIMS = 64 };
 
 void model_args_free(model_args *args)
@@ -67,13 +67,13 @@ static bool read_input(void **bytes, size_t *size)
     return false;
 }
 
-/* Name of the model in errors. */
+/* Returns the name of the model for error messages. */
 static const char *subject_of(const char *path)
 {
     return strcmp(path, "-") == 0 ? "standard input" : path;
 }
 
-/* The network of the zoo with this name; NULL if there is none. */
+/* Returns the network of the zoo with this name; NULL if there is none. */
 static const char *in_zoo(const char *path)
 {
     const char *name;
@@ -116,7 +116,7 @@ bool model_read_dim(str argument, str *name, int64_t *value)
     return options_number(argument.ptr + equals, argument.len - equals, value);
 }
 
-/* "N", "?" or "-1" in a shape leave a dimension to the file, --batch and --dim. */
+/* True for "N", "?" or "-1", which leave a dimension of a shape to the file, --batch and --dim. */
 static bool is_open_dim(const char *s, size_t length)
 {
     static const char *const LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ_";
@@ -126,7 +126,7 @@ static bool is_open_dim(const char *s, size_t length)
     return is_name || (length == 1 && s[0] == '?') || (length == 2 && memcmp(s, "-1", 2) == 0);
 }
 
-/* Numbers separated by commas; none is a scalar. */
+/* Parses comma-separated numbers; an empty list is a scalar. */
 static bool parse_dims(const char *s, int64_t *dims, size_t *rank)
 {
     *rank = 0;
@@ -156,7 +156,7 @@ static bool parse_shape(const char *argument, sooth_shape_binding *shape, int64_
     return true;
 }
 
-/* Joins the items with commas; false: out of memory. */
+/* Joins the items with commas; false if out of memory. */
 static bool join(const option_list *list, char **joined)
 {
     size_t room = 1;

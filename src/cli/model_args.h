@@ -10,7 +10,7 @@ typedef struct model_args {
     option_list dims, shapes, skips, fuses;
 } model_args;
 
-/* Rows for the array of options: dimensions without the batch, and all. */
+/* Rows for the array of options: first all dimensions except the batch, then all. */
 #define DIMENSION_OPTIONS(args)                                                                                        \
     {.name = "seq",                                                                                                    \
      .kind = OPTION_NUMBER,                                                                                            \
@@ -60,7 +60,8 @@ void model_args_free(model_args *args);
 void model_args_help_models(void);
 void model_args_help(void);
 
-/* The dimensions for sooth_bind. Returns the exit code after printing the error, with nothing to free. */
+/* Reads the dimensions for sooth_bind. On failure prints the error and returns its exit code; there is nothing to
+ * free. */
 typedef struct model_dims {
     sooth_options options;
     /* Storage of the bindings. */
@@ -71,14 +72,14 @@ typedef struct model_dims {
 } model_dims;
 int model_dims_read(const char *command, const model_args *args, model_dims *dims);
 void model_dims_free(model_dims *dims);
-/* "NAME=N"; a name may contain '=': the last one separates. */
+/* Parses "NAME=N". A name may contain '=', so the last one separates. */
 bool model_read_dim(str argument, str *name, int64_t *value);
 
 /* Loads a model; path "-" is standard input. Returns the exit code after printing the error. On success the caller
  * calls model_close. */
 typedef struct model_file {
     sooth_model *model;
-    void *bytes; /* of standard input */
+    void *bytes; /* contents of standard input */
 } model_file;
 int model_load(const char *path, model_file *file);
 void model_close(model_file *file);

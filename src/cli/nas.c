@@ -1,4 +1,4 @@
-/* nas.c: `sooth nas`: a search over architectures: reads limits, tables and the method; the search is the library's. */
+/* nas.c: `sooth nas`: searches architectures. Reads limits, tables and the method; the library does the search. */
 #include "base/threads.h"
 #include "cli/nas_args.h"
 #include "cli/terminal.h"
@@ -56,7 +56,7 @@ static int read_limit(const char *name, const char *text, double *limit)
     return cli_usage("nas", "--%s takes a number above 0, not '%.60s'", name, text);
 }
 
-/* The table that an argument names. It is read once, however many queries name it. */
+/* Returns the table that an argument names. Reads it once, even if several queries name it. */
 static nas_column_table table_of(nas_context *c, const char *argument, const char *otherwise)
 {
     for (int32_t i = 0; i < c->tables.count; i++)
@@ -68,7 +68,7 @@ static nas_column_table table_of(nas_context *c, const char *argument, const cha
     return t->column;
 }
 
-/* "utilization:25%", "table.csv:column:10%". */
+/* Parses "utilization:25%" or "table.csv:column:10%". */
 static int read_prune(nas_context *c, const char *text, sooth_nas_options *o)
 {
     if (!text)
@@ -86,7 +86,7 @@ static int read_prune(nas_context *c, const char *text, sooth_nas_options *o)
         return cli_usage("nas", "--prune takes a share from 0.001%% to 100%%, not '%.60s'", colon + 1);
     o->prune_share = percent / 100;
     o->prune_by = arena_str(&c->arena, (str){text, (size_t)(colon - text)}).ptr;
-    if (strchr(o->prune_by, '.')) { /* a file */
+    if (strchr(o->prune_by, '.')) { /* a name with a dot is a file */
         c->columns[SOOTH_NAS_METRIC] = table_of(c, o->prune_by, "metric");
         o->has_column[SOOTH_NAS_METRIC] = true;
         o->prune_by = "table";
@@ -149,7 +149,7 @@ int nas_read_options(nas_context *c, const nas_args *args, sooth_nas_options *o)
 
 /* ---- the search ------------------------------------------------------------------------------------------------------ */
 
-/* An accuracy table that names none of the candidates is a mistake in the table or in the space. */
+/* Refuses an accuracy table that contains none of the candidates, which is a mistake in the table or in the space. */
 static int check_join(const nas_context *c, const nas_args *args, const sooth_nas *nas)
 {
     if (!args->accuracy || args->evaluate)

@@ -1,4 +1,4 @@
-/* nas_args.h: what `sooth nas` is asked for, shared by one search (nas.c) and many (nas_queries.c). */
+/* nas_args.h: arguments of `sooth nas`, for one search (nas.c) and for a table of searches (nas_queries.c). */
 #ifndef SOOTH_CLI_NAS_ARGS_H
 #define SOOTH_CLI_NAS_ARGS_H
 
@@ -22,7 +22,7 @@ typedef struct nas_open_table {
     file_map map;
 } nas_open_table;
 
-/* Everything that the search asks for. */
+/* Arguments and tables of a search. */
 typedef struct nas_context {
     fail fail;
     sooth_error error;
@@ -31,11 +31,11 @@ typedef struct nas_context {
         nas_open_table *items;
         int32_t count, capacity;
     } tables;
-    nas_column_table columns[3]; /* by sooth_nas_column: those of the search that runs */
+    nas_column_table columns[3]; /* tables of the current search, by sooth_nas_column */
     nas_evaluator *evaluator;
 } nas_context;
 
-/* Reads limits, tables and pruning into the options and the context's columns; prints what is wrong. */
+/* Reads limits, tables and pruning into the options and the context's columns; prints errors. */
 int nas_read_options(nas_context *c, const nas_args *args, sooth_nas_options *o);
 
 /* Runs a search for each row of args->queries and writes the table with the answers; returns the exit code. */

@@ -12,7 +12,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-enum { OUTPUT_ROOM = 4096 }; /* bytes kept of a command's output, whose last line is the result */
+enum { OUTPUT_ROOM = 4096 }; /* room for a command's output; only its last line, the result, is needed */
 
 struct nas_evaluator {
     sqlite3 *file;
@@ -50,7 +50,7 @@ int nas_evaluator_open(nas_evaluator **made, const char *command, const char *re
     e->path = results;
     if (sqlite3_open(results, &e->file) != SQLITE_OK)
         return fail_file(e, "cannot be opened");
-    sqlite3_busy_timeout(e->file, 10000); /* ms: another search may write to the same file */
+    sqlite3_busy_timeout(e->file, 10000); /* milliseconds, because another search may write to the same file */
     static const char TABLE[] = "CREATE TABLE IF NOT EXISTS results(command TEXT NOT NULL, architecture TEXT NOT NULL, "
                                 "accuracy REAL NOT NULL, PRIMARY KEY(command, architecture)) WITHOUT ROWID";
     if (sqlite3_exec(e->file, TABLE, NULL, NULL, NULL) != SQLITE_OK)
@@ -114,7 +114,7 @@ static bool start(nas_evaluator *e, running *r, const char *architecture)
     return false;
 }
 
-/* Reads what it prints until it ends; keeps the end of it. */
+/* Reads the output of a command to its end and keeps only the last part. */
 static int finish(running *r)
 {
     char piece[1024];
@@ -123,7 +123,7 @@ static int finish(running *r)
         if (n < 0)
             continue;
         size_t size = (size_t)n;
-        if (r->used + size >= OUTPUT_ROOM) { /* a piece is smaller than the room */
+        if (r->used + size >= OUTPUT_ROOM) { /* pieces are smaller than the buffer */
             size_t drop = r->used + size - (OUTPUT_ROOM - 1);
             drop = drop < r->used ? drop : r->used;
             memmove(r->text, r->text + drop, r->used - drop);
@@ -140,7 +140,7 @@ static int finish(running *r)
     return status;
 }
 
-/* The number in the last line that is not empty. */
+/* Parses the number in the last non-empty line. */
 static bool number_in(char *text, double *value)
 {
     size_t length = strlen(text);
@@ -184,7 +184,7 @@ bool nas_evaluator_run(nas_evaluator *e, const char *const *architectures, size_
     for (size_t i = 0; i < count && good; i++)
         if (!find_result(e, architectures[i], &values[i]))
             good = is_started[i] = start(e, &all[i], architectures[i]);
-    for (size_t i = 0; i < count && is_started; i++) /* what was started is taken, whatever failed before */
+    for (size_t i = 0; i < count && is_started; i++) /* waits for all started commands, whatever failed before */
         if (is_started[i])
             good = take_result(e, &all[i], architectures[i], &values[i]) && good;
     free(all);

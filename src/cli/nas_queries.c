@@ -1,5 +1,5 @@
-/* nas_queries.c: `sooth nas --queries`: a table of searches in, the same table with their results out. The space is
- * predicted once. */
+/* nas_queries.c: `sooth nas --queries`: reads a table of searches and writes the same table with their results.
+ * Predicts the space once. */
 #include "base/csv.h"
 #include "cli/nas_args.h"
 #include "report/text.h"
@@ -9,10 +9,10 @@
 #include <stdlib.h>
 
 typedef struct nas_query {
-    str row; /* as it stands in the table */
+    str row; /* text of the row in the table */
     int field_count;
     int32_t line;
-    nas_args args; /* the command line with what the row says instead */
+    nas_args args; /* arguments of the command line, replaced by those of the row */
     sooth_nas_options options;
     nas_column_table columns[3];
 } nas_query;
@@ -20,7 +20,7 @@ typedef struct nas_query {
 typedef struct nas_queries {
     nas_context *context;
     const nas_args *args;
-    const sooth_nas_options *options; /* of the command line: space, GPU, settings */
+    const sooth_nas_options *options; /* space, GPU and settings of the command line */
     file_map map;
     str header;
     int header_count;
@@ -28,13 +28,13 @@ typedef struct nas_queries {
         nas_query *items;
         int32_t count, capacity;
     } rows;
-    sooth_nas *nas; /* the search of the row that is written */
+    sooth_nas *nas; /* search of the current row */
     text out;
 } nas_queries;
 
 /* ---- reading ------------------------------------------------------------------------------------------------------- */
 
-/* The row as it stands: from where the reader was to where it is, without line ends. */
+/* Returns the text of the row without line ends: from the reader's last position to its current one. */
 static str raw_row(const char *from, const char *to)
 {
     while (from < to && (*from == '\n' || *from == '\r'))
@@ -112,7 +112,7 @@ static void read_rows(nas_queries *q)
     }
 }
 
-/* Every row is checked before anything is computed. Returns the exit code; messages are printed here. */
+/* Checks every row before anything is computed. Prints messages and returns the exit code. */
 static int read_searches(nas_queries *q)
 {
     for (int32_t i = 0; i < q->rows.count; i++) {

@@ -33,7 +33,8 @@ static void grow(nas_column_table *t, arena *a)
     *t = larger;
 }
 
-/* "table.csv:cifar10_test": the part after the last colon is the column, unless the whole is a file. */
+/* Splits "table.csv:cifar10_test": the part after the last colon is the column, unless the whole text is an existing
+ * file. */
 static const char *split_argument(const char *argument, const char *otherwise, const char **column, arena *a)
 {
     const char *colon = strrchr(argument, ':');

@@ -6,20 +6,20 @@
 #include "base/file.h"
 
 typedef struct nas_entry {
-    str architecture; /* ptr NULL: a free place */
+    str architecture; /* `ptr` is NULL for a free slot */
     double value;
 } nas_entry;
 
-/* Architectures of one column by their text. Read-only once it is made, so threads may share it. */
+/* Hash table from architectures to one column. Read-only after it is made, so threads may share it. */
 typedef struct nas_column_table {
     nas_entry *entries;
-    size_t size; /* a power of two; 0: no table */
+    size_t size; /* a power of two; 0 without a table */
     size_t count;
 } nas_column_table;
 
-/* Reads FILE.csv or FILE.csv:COLUMN. The architecture is in the column `architecture`, `arch_str`, `arch`, `name` or
- * `graph`, the first that the table has; the value in COLUMN, or `otherwise`. `map` holds the file until the caller closes
- * it. */
+/* Reads FILE.csv or FILE.csv:COLUMN. The architecture is in the first of the columns `architecture`, `arch_str`,
+ * `arch`, `name` and `graph` that the table has. The value is in COLUMN; without COLUMN, in the column `otherwise`.
+ * `map` keeps the file until the caller closes it. */
 void nas_table_read(nas_column_table *t, const char *argument, const char *otherwise, file_map *map, arena *a, fail *f);
 bool nas_table_find(const nas_column_table *t, str architecture, double *value);
 

@@ -44,7 +44,7 @@ static bool set(const char *command, const option *o, const char *value)
         return true;
     case OPTION_TEXT: {
         const char **target = o->target;
-        if (*target && strstr(o->argument, ",...")) { /* repeating a list would silently drop the first one */
+        if (*target && strstr(o->argument, ",...")) { /* A repeated list option would silently replace the first list */
             cli_usage(command, "--%s is given twice; several have commas between them: --%s %.60s,%.60s", o->name,
                       o->name, *target, value);
             return false;
@@ -129,7 +129,7 @@ options_result options_parse(const char *command, const option *options, size_t 
             unknown(command, options, count, argument, length);
             return OPTIONS_WRONG;
         }
-        const char *value = argument[length] ? argument + length + is_long : NULL; /* "--top=5", "-oFILE" */
+        const char *value = argument[length] ? argument + length + is_long : NULL; /* handles "--top=5" and "-oFILE" */
         if (o->kind == OPTION_FLAG && value) {
             cli_usage(command, "--%s takes no value", o->name);
             return OPTIONS_WRONG;

@@ -22,10 +22,10 @@ typedef enum option_kind {
 
 typedef struct option {
     const char *name; /* without dashes */
-    char letter;      /* of the short form, or 0 */
+    char letter;      /* short form, or 0 */
     option_kind kind;
     void *target;
-    const char *argument; /* its name in the help; NULL for flags */
+    const char *argument; /* name of its value in the help; NULL for flags */
     const char *help;
     int64_t least, most;
     const char *const *choices; /* NULL after the last */
@@ -45,12 +45,13 @@ typedef struct option {
 
 typedef enum options_result { OPTIONS_OK, OPTIONS_HELP, OPTIONS_WRONG, OPTIONS_NO_MEMORY } options_result;
 
-/* Sets the targets and leaves the operands in argv[1] … argv[*argc - 1]. OPTIONS_WRONG and OPTIONS_NO_MEMORY have
- * printed the error. */
+/* Sets the targets and leaves the operands in argv[1] … argv[*argc - 1]. After OPTIONS_WRONG and OPTIONS_NO_MEMORY
+ * the error is already printed. */
 options_result options_parse(const char *command, const option *options, size_t count, int *argc, char **argv);
 void options_help(const option *options, size_t count);
 
-/* The same, and handles --help and errors. True: done, *code is the exit code. */
+/* Like options_parse(), but also handles --help and errors. True if the command is done; *code is then the exit
+ * code. */
 bool options_done(const char *command, const option *options, size_t count, int *argc, char **argv,
                   void (*help)(const option *options, size_t count), int *code);
 

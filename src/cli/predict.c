@@ -37,12 +37,12 @@ typedef struct question {
     const char *output, *contexts;
     const sooth_gpu **gpus; /* free() */
     size_t gpu_count;
-    int64_t *batches; /* free(); a single 0: not given */
+    int64_t *batches; /* from malloc; a single 0 if no batch was given */
     size_t batch_count;
     sooth_prediction **predictions; /* free() */
     size_t prediction_count;
     sooth_refusal *refusals; /* free() */
-    sooth_error *reasons;    /* free(); of the refusals */
+    sooth_error *reasons;    /* errors of the refusals; from malloc */
     size_t refusal_count;
 } question;
 
@@ -93,7 +93,7 @@ static int read_batches(question *q, const char *list)
 
 /* ---- answering --------------------------------------------------------------------------------------------------- */
 
-/* A combination that cannot run is reported beside the others; a system error ends the command. */
+/* Keeps a combination that cannot run as a refusal beside the others. A system error ends the command. */
 static int refuse(question *q, const sooth_gpu *gpu, int64_t batch, const sooth_error *why)
 {
     if (why->code != SOOTH_ANSWER_NO && why->code != SOOTH_ERROR_USAGE && why->code != SOOTH_ERROR_UNSUPPORTED)
@@ -108,7 +108,7 @@ static int refuse(question *q, const sooth_gpu *gpu, int64_t batch, const sooth_
     return SOOTH_OK;
 }
 
-/* No combination has an answer: prints the reasons, each once. */
+/* Prints the distinct reasons if no combination has an answer. */
 static int refuse_all(const question *q)
 {
     for (size_t i = 0; i < q->refusal_count; i++) {
@@ -196,13 +196,12 @@ static int write_answer(const question *q)
     if (code != SOOTH_OK || !q->refusal_count)
         return code;
     for (size_t i = 0; i < q->refusal_count && report.format != SOOTH_FORMAT_TABLE; i++)
-        model_failed(
-            q->path,
-            &q->reasons[i]); /* the table shows them to people; other formats print them on standard error too */
+        model_failed(q->path,
+                     &q->reasons[i]); /* Tables show the reasons; with other formats, they also go to standard error. */
     return SOOTH_ANSWER_NO;
 }
 
-/* Writes the line of --fits for one prediction; false if it does not fit. */
+/* Writes the --fits line of one prediction; false if it does not fit. */
 static bool write_fit(FILE *out, const question *q, const sooth_prediction *p)
 {
     sooth_prediction_totals t = sooth_prediction_totals_of(p);
@@ -213,7 +212,7 @@ static bool write_fit(FILE *out, const question *q, const sooth_prediction *p)
     return (q->where.by_estimate ? m.fits : m.fits_upper) && !m.limit;
 }
 
-/* --fits: one line per prediction, and the answer as the exit code. */
+/* For --fits: writes one line per prediction; the exit code is the answer. */
 static int write_fits(const question *q)
 {
     char *lines = NULL;
@@ -248,13 +247,14 @@ static int answer(question *q, const model_args *dimensions)
     if (!q->predictions || !q->refusals || !q->reasons)
         return cli_fail(SOOTH_ERROR_SYSTEM, "predict", "out of memory");
     model_file file;
-    int code = model_dims_read("predict", dimensions, &q->dims); /* reported before a large file is read */
+    /* checked first, so that errors appear before a large file is read */
+    int code = model_dims_read("predict", dimensions, &q->dims);
     if (code == SOOTH_OK)
         code = model_load(q->path, &file);
     if (code == SOOTH_OK) {
         code = predict_all(q, &file);
         for (size_t i = 0; i < q->refusal_count && q->prediction_count && !q->asks_batch; i++)
-            if (!q->refusals[i].batch) /* as in the file, as for the others */
+            if (!q->refusals[i].batch) /* the batch of the file, as in other rows */
                 q->refusals[i].batch = sooth_prediction_totals_of(q->predictions[0]).batch;
         if (code == SOOTH_OK && !q->prediction_count)
             code = refuse_all(q);
@@ -321,7 +321,7 @@ static int with_resources(question *q, predict_args *args, const char *queries)
     return code;
 }
 
-/* NULL: operands and options are consistent. */
+/* Returns why operands and options contradict each other; NULL if they do not. */
 static const char *misuse(int operands, bool has_queries, bool has_shapes, const question *q)
 {
     if (q->where.by_estimate && !q->asks_fit && !q->asks_batch)

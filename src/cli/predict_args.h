@@ -6,13 +6,13 @@
 
 typedef struct predict_args {
     const char *gpus;    /* names separated by commas; NULL: the default */
-    const char *batches; /* numbers separated by commas; NULL: not given */
-    const char *weights; /* file; NULL: the weights that ship */
+    const char *batches; /* comma-separated numbers; NULL if not given */
+    const char *weights; /* weights file; NULL: the shipped weights */
     model_args dimensions;
     sooth_predict_options options;
 } predict_args;
 
-/* Rows for the array of options: the setting, into sooth_predict_options. */
+/* Rows for the array of options: those that set sooth_predict_options. */
 #define SETTING_OPTIONS(where)                                                                                         \
     {.name = "precision",                                                                                              \
      .kind = OPTION_TEXT,                                                                                              \

@@ -1,5 +1,5 @@
-/* queries.c: `sooth predict --queries`: a table of questions in, the same table with answers out. Every distinct
- * network is loaded once and bound once per set of dimensions; threads share the networks. */
+/* queries.c: `sooth predict --queries`: reads a table of questions and writes the same table with answers. Loads
+ * every distinct network once and binds it once per set of dimensions; threads share the networks. */
 #include "base/csv.h"
 #include "base/file.h"
 #include "base/threads.h"
@@ -15,9 +15,9 @@
 #include <unistd.h>
 
 static const size_t ARENA_CAP = ARENA_GIB(8);
-enum { MESSAGE_ROOM = 800 }; /* of a sooth_error and its prefix */
+enum { MESSAGE_ROOM = 800 }; /* room for a sooth_error and its prefix */
 
-/* The columns that are used. */
+/* Columns that are read. */
 typedef enum column {
     GRAPH,
     BATCH,
@@ -41,27 +41,27 @@ static const char *const COLUMNS[COLUMN_COUNT] = {"graph",     "batch",     "seq
                                                   "optimizer", "stack",     "source", "name",    "mig"};
 
 typedef struct query {
-    str row; /* as in the table */
+    str row; /* text of the row in the table */
     int field_count;
     int32_t line;
-    const char *graph;     /* path that can be opened */
-    sooth_options binding; /* batch 0: as in the file */
+    const char *graph;     /* path to open, relative to the working directory */
+    sooth_options binding; /* `batch` 0 keeps that of the file */
     struct {
         sooth_dim_binding *items;
         int32_t count, capacity;
-    } dims; /* of it */
+    } dims; /* dimensions of `binding` */
     sooth_predict_options options;
-    char error[MESSAGE_ROOM]; /* reason without an answer; "" with one */
-    bool is_of_system;        /* a system error, which says nothing about the row */
+    char error[MESSAGE_ROOM]; /* reason if there is no answer; otherwise "" */
+    bool is_of_system;        /* a system error, so the row may be correct */
     sooth_interval latency_ms, memory_mib, energy_j;
     double utilization, co2_g;
 } query;
 
-/* A GPU by its name in the rows. */
+/* A GPU and its name in the rows. */
 typedef struct named_gpu {
     str name;
     const sooth_gpu *gpu;
-    const char *error; /* NULL: known */
+    const char *error; /* NULL if the GPU is known */
 } named_gpu;
 
 typedef struct queries {
@@ -72,7 +72,7 @@ typedef struct queries {
     const char *input;
     const predict_args *args;
     int64_t default_batch;
-    model_dims dims; /* of the command line */
+    model_dims dims; /* dimensions of the command line */
     bool has_co2;
     sooth_gpus *gpus;
     struct {
@@ -83,8 +83,8 @@ typedef struct queries {
         named_gpu *items;
         int32_t count, capacity;
     } named_gpus;
-    query **by_graph; /* rows to predict, grouped by network, then by batch */
-    size_t *first;    /* start of each network's rows, and the end */
+    query **by_graph; /* rows to predict, sorted by network, then by batch */
+    size_t *first;    /* first row of each network in by_graph, and the end */
     size_t graph_count;
     int columns[COLUMN_COUNT];
     str header;
@@ -117,14 +117,14 @@ static str field(queries *q, column c)
     return csv_at(&q->table, q->columns[c]);
 }
 
-/* A text of the row, or of the command line. */
+/* Returns the row's text, or that of the command line if the field is empty. */
 static const char *text_or(queries *q, column c, const char *otherwise)
 {
     str s = field(q, c);
     return s.len ? arena_str(&q->arena, s).ptr : otherwise;
 }
 
-/* Paths are relative to the table. */
+/* Resolves a path relative to the table. */
 static const char *graph_path(queries *q, str graph)
 {
     const char *slash = strrchr(q->input, '/');
@@ -138,7 +138,7 @@ static const char *graph_path(queries *q, str graph)
     return path;
 }
 
-/* A whole number of the row, or of the command line. False: malformed. */
+/* Reads a whole number from the row, or from the command line. Returns false if it is malformed. */
 static bool number_or(queries *q, column c, int64_t least, int64_t otherwise, int64_t *number)
 {
     str s = field(q, c);
@@ -152,7 +152,7 @@ static void add_dim(queries *q, query *x, str name, int64_t value)
     *d = (sooth_dim_binding){arena_str(&q->arena, name).ptr, value};
 }
 
-/* "NAME=N;NAME=N". False: malformed. */
+/* Parses "NAME=N;NAME=N". Returns false if it is malformed. */
 static bool add_dims(queries *q, query *x, str list)
 {
     while (list.len) {
@@ -168,7 +168,8 @@ static bool add_dims(queries *q, query *x, str list)
     return true;
 }
 
-/* What is wrong with the dimensions of the row; NULL: nothing. The command line applies to empty fields. */
+/* Returns what is wrong with the dimensions of the row; NULL if they are valid. Empty fields take those of the
+ * command line. */
 static const char *read_dimensions(queries *q, query *x)
 {
     const model_args *given = &q->args->dimensions;
@@ -179,7 +180,8 @@ static const char *read_dimensions(queries *q, query *x)
         return "seq is not a whole number of at least 1";
     if (!number_or(q, PAST, 0, given->past, &past))
         return "past is not a whole number";
-    for (size_t i = 0; !field(q, DIMS).len && i < given->dims.count; i++) /* --seq and --past follow */
+    /* the dimensions of --seq and --past come after these */
+    for (size_t i = 0; !field(q, DIMS).len && i < given->dims.count; i++)
         add_dim(q, x, str_of(q->dims.dims[i].name), q->dims.dims[i].value);
     if (!add_dims(q, x, field(q, DIMS)))
         return "dims is not NAME=N, with ';' between several";
@@ -201,7 +203,8 @@ static const char *read_query(queries *q, query *x)
     x->options.runtime = text_or(q, RUNTIME, given->runtime);
     x->options.mode = text_or(q, MODE, given->mode);
     x->options.optimizer = text_or(q, OPTIMIZER, given->optimizer);
-    if (str_is(field(q, OPTIMIZER), "unknown")) /* measured rows say so if it was not recorded */
+    /* tables of measured rows have "unknown" if the optimizer was not recorded */
+    if (str_is(field(q, OPTIMIZER), "unknown"))
         x->options.optimizer = given->optimizer;
     x->options.stack = text_or(q, STACK, given->stack);
     x->options.source = text_or(q, SOURCE, NULL);
@@ -220,7 +223,7 @@ static const char *read_query(queries *q, query *x)
     return g->error;
 }
 
-/* The row's text without line ends: from the reader's last position to its current one. */
+/* Returns the text of the row without line ends: from the reader's last position to its current one. */
 static str raw_row(const char *from, const char *to)
 {
     while (from < to && (*from == '\n' || *from == '\r'))
@@ -276,7 +279,7 @@ static int compare_bindings(const sooth_options *a, const sooth_options *b)
     return order;
 }
 
-/* Rows that differ only in the GPU are adjacent: they share a program. */
+/* Sorts rows that differ only in the GPU next to each other, because they share a program. */
 static int compare_queries(const void *a, const void *b)
 {
     const query *x = *(query *const *)a, *y = *(query *const *)b;
@@ -322,7 +325,7 @@ static void fail_rows(query **rows, size_t count, const char *what, const sooth_
     }
 }
 
-/* A graph that cannot be opened is an error of its rows; other system errors are not. */
+/* A graph that cannot be opened is an error of its rows; other system errors end the command. */
 static void fail_to_load(query **rows, size_t count, sooth_error *error)
 {
     const char *graph = rows[0]->graph;
@@ -383,7 +386,7 @@ static double now_s(void)
 static void show_progress(queries *q, size_t done)
 {
     double now = now_s();
-    if (now - q->shown_s < 0.1 && done < q->graph_count) /* often enough for the eye */
+    if (now - q->shown_s < 0.1 && done < q->graph_count) /* at most ten updates per second */
         return;
     q->shown_s = now;
     fprintf(stderr, "\r  %zu of %zu networks, %.0f s%s", done, q->graph_count, now - q->began_s,
@@ -399,7 +402,7 @@ static void answer_graph(void *context, size_t item, size_t worker)
         show_progress(q, done);
 }
 
-/* A table with rows that the system failed at would mislead. */
+/* Fails if a system error left rows without an answer, because such a table would mislead. */
 static void check_system(queries *q)
 {
     for (int32_t i = 0; i < q->rows.count; i++)
@@ -448,7 +451,7 @@ static void write_table(queries *q)
     }
 }
 
-/* The exit code: 0 if every row has an answer; else reports how many have none, and the first. */
+/* Returns exit code 0 if every row has an answer; otherwise reports how many do not, and the first of them. */
 static int tell_unanswered(const queries *q, const char *output)
 {
     const query *first = NULL;

@@ -1,17 +1,17 @@
-/* survey.c: `sooth survey`: how well GPUs are used by many networks. Reads which networks, GPUs, batches and settings;
- * the survey itself is the library's. */
-#include "plan/survey.h"
+/* survey.c: `sooth survey`: predicts how well many networks use GPUs. Reads networks, GPUs, batches and settings;
+ * the library makes the survey. */
 #include "cli/cluster.h"
 #include "cli/inputs.h"
 #include "cli/lock.h"
 #include "cli/predict_args.h"
 #include "cli/terminal.h"
+#include "plan/survey.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Data-centre and desktop GPUs of three generations: what people choose from. */
+/* Data-centre and desktop GPUs of three generations, as a default. */
 static const char DEFAULT_GPUS[] = "t4,rtx-3090,a100-sxm4-40gb,l4,rtx-4090,h100-sxm5-80gb";
 static const char DEFAULT_BATCHES[] = "1,8,64";
 
@@ -62,7 +62,7 @@ static int write_survey(const survey_args *args, const sooth_survey *survey)
     return code;
 }
 
-/* Rows without a prediction: the answer is there, but not all of it. The table lists them itself. */
+/* Reports rows without a prediction, except in a table, which lists them itself. */
 static int tell_failed(const survey_args *args, const sooth_survey *survey)
 {
     size_t failed = 0, count = sooth_survey_row_count(survey), first = count;

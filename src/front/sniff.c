@@ -37,8 +37,9 @@ static bool starts_with(const uint8_t *bytes, size_t size, const char *text)
     return str_starts((str){(const char *)bytes, size}, text);
 }
 
-/* Smallest size of the whole file, if the bytes are the start of a protobuf model whose last field is cut off; 0 if
- * not. Model messages begin with field 1: a small version, or an operator or node, which begins with its name. */
+/* If the bytes are the start of a truncated protobuf model, returns the smallest possible size of the whole file,
+ * otherwise 0. Model messages begin with field 1: a small version, or an operator or node, which begins with its
+ * name. */
 static uint64_t protobuf_cut_at(const uint8_t *bytes, size_t size)
 {
     enum { VARINT = 0, PART = 2, MOST_FIELDS = 64, MOST_NUMBER = 1000, LARGEST_VERSION = 100, HEAD = 16 };
@@ -49,7 +50,7 @@ static uint64_t protobuf_cut_at(const uint8_t *bytes, size_t size)
     if (is_text)
         return 0;
     for (int fields = 0; at < size && fields < MOST_FIELDS; fields++) {
-        uint64_t numbers[2] = {0}; /* the tag, then the number or the length */
+        uint64_t numbers[2] = {0}; /* the tag; then the number or the length */
         for (int i = 0; i < 2; i++)
             for (int shift = 0;; shift += 7) {
                 if (at == size || shift > 56)
@@ -73,7 +74,7 @@ static uint64_t protobuf_cut_at(const uint8_t *bytes, size_t size)
     return 0;
 }
 
-/* Fails with a specific message for files that users often have instead of a model; returns otherwise. */
+/* Fails with a specific message for files that users often give instead of a model; otherwise returns. */
 static void fail_by_guess(fail *f, const uint8_t *bytes, size_t size)
 {
     if (starts_with(bytes, size, "version https://git-lfs"))

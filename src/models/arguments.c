@@ -60,7 +60,7 @@ void zoo_refuse(builder *b, const zoo_arguments *a, int index, const char *forma
     va_start(args, format);
     vsnprintf(reason, sizeof reason, format, args);
     va_end(args);
-    enum { MOST_SHOWN = 24 }; /* a longer value already appears in the name */
+    enum { MOST_SHOWN = 24 }; /* longer values appear in the name already */
     const char *name = a->entry->parameters[index].name;
     if (a->texts[index].len > MOST_SHOWN)
         fail_with(&b->model->fail, SOOTH_ERROR_USAGE, "%s: %s", name, reason);
@@ -110,7 +110,7 @@ static int find(builder *b, const zoo_arguments *a, str key)
 static void read_given(builder *b, const zoo_arguments *a, str rest, str given[ZOO_MAX_PARAMETERS])
 {
     bool is_given[ZOO_MAX_PARAMETERS] = {false};
-    str first = cut(&rest, '?'); /* "/VALUE" or empty */
+    str first = cut(&rest, '?'); /* starts with "/VALUE" or is empty */
     if (first.len) {
         given[0] = (str){first.ptr + 1, first.len - 1};
         is_given[0] = true;

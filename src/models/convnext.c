@@ -20,7 +20,7 @@ static value_id channels_first(builder *b, str name, value_id x)
     return net_transpose(b, name, x, (int64_t[]){0, 3, 1, 2}, 4);
 }
 
-/* torchvision's LayerNorm2d: over the channels of a map. */
+/* torchvision's LayerNorm2d, over the channels of a map. */
 static value_id map_norm(builder *b, str name, value_id x, int64_t channels)
 {
     x = channels_last(b, net_join(b, name, ".last"), x);

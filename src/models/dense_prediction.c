@@ -1,4 +1,4 @@
-/* dense_prediction.c: networks that answer for every place of the image.
+/* dense_prediction.c: networks with an output for every pixel or position of the image.
  *
  *   U-Net   Ronneberger and others, "U-Net: Convolutional Networks for Biomedical Image Segmentation", arXiv:1505.04597, with
  *           pads and batch norm, as most implementations have it (names as in milesial/Pytorch-UNet)
@@ -118,7 +118,7 @@ static value_id c3(const yolo *y, str name, value_id x, int64_t in, int64_t out,
     return yolo_conv(b, net_join(b, name, ".cv3"), x, (net_conv_shape){2 * half, out, 1, 1, 0, 1, false});
 }
 
-/* Spatial pyramid pooling: the same pool three times over. */
+/* Spatial pyramid pooling: applies the same pool three times in a row. */
 static value_id sppf(builder *b, str name, value_id x, int64_t channels)
 {
     value_id parts[4];
@@ -129,7 +129,7 @@ static value_id sppf(builder *b, str name, value_id x, int64_t channels)
     return yolo_conv(b, net_join(b, name, ".cv2"), x, (net_conv_shape){2 * channels, channels, 1, 1, 0, 1, false});
 }
 
-/* Twice as large, by the nearest neighbour. */
+/* Doubles the size by the nearest neighbour. */
 static value_id upsample(builder *b, str name, value_id x, int64_t size)
 {
     node *n;
@@ -170,7 +170,7 @@ void zoo_yolov5(builder *b, const zoo_arguments *a)
         kept[i] = x;
     }
     x = sppf(b, STR("model.9"), x, c[4]);
-    /* Top down, then bottom up. */
+    /* Top-down path, then bottom-up path. */
     value_id top = yolo_conv(b, STR("model.10"), x, (net_conv_shape){c[4], c[3], 1, 1, 0, 1, false});
     x = upsample(b, STR("model.11"), top, image / 32);
     x = net_concat(b, STR("model.12"), (value_id[]){x, kept[2]}, 2, 1);

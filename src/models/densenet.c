@@ -19,7 +19,7 @@ static value_id norm_relu_conv(builder *b, str scope, const char *const names[3]
     return net_conv(b, net_join(b, scope, names[2]), x, s);
 }
 
-/* Each layer reads the concatenation of all before it. Returns that of all of them. */
+/* Each layer reads the concatenation of all previous outputs. Returns the concatenation of all outputs. */
 static value_id dense_block(builder *b, str scope, value_id x, int64_t in, int64_t layers, int64_t growth)
 {
     enum { BOTTLENECK = 4 };

@@ -25,7 +25,7 @@ const zoo_parameter ZOO_EFFICIENTNET_V2[] = {SCALES,
 
 static const vision_activation NONE = {0}, SILU = {"Swish", 0, 0};
 
-/* Before scaling. A fused block has one full convolution in place of the 1 x 1 and the depthwise one. */
+/* Settings before scaling. A fused block has one full convolution instead of the 1 x 1 and the depthwise one. */
 typedef struct stage {
     bool is_fused;
     int64_t expansion, kernel, stride, out, layers;
@@ -33,7 +33,7 @@ typedef struct stage {
 
 enum { MOST_STAGES = 7 };
 typedef struct design {
-    int64_t stem, last; /* last 0: four times the channels of the last stage */
+    int64_t stem, last; /* `last` 0: four times the channels of the last stage */
     int count;
     stage stages[MOST_STAGES];
 } design;

@@ -27,8 +27,8 @@ static value_id conv(builder *b, str name, value_id x, int64_t in, int64_t out, 
 /* ---- GoogLeNet ------------------------------------------------------------------------------------------------------ */
 
 enum { BRANCHES = 4 };
-/* Output channels of a block: 1 x 1; 3 x 3 and its 1 x 1 before; the same again; 1 x 1 after the pool. A block without is a
- * pool of that window. */
+/* Output channels of a block's branches: 1 x 1; 3 x 3 and the 1 x 1 before it; the same again; 1 x 1 after the pool.
+ * A block with 0 channels is a pool with that window. */
 typedef struct googlenet_block {
     const char *name;
     int64_t out[6];
@@ -84,22 +84,22 @@ void zoo_googlenet(builder *b, const zoo_arguments *a)
 
 /* ---- Inception v3 --------------------------------------------------------------------------------------------------- */
 
-/* One convolution of a branch. The window is height x width; pads keep the size unless the stride is 2. */
+/* One convolution of a branch, with a window of height x width. Padding keeps the size unless the stride is 2. */
 typedef struct branch_conv {
     const char *name; /* NULL: the branch ends */
     int64_t out, height, width, stride;
-    int twin; /* 1: reads what the one before read, and both are concatenated */
+    int twin; /* 1: reads the same input as the previous one, and both results are concatenated */
 } branch_conv;
 
 enum { MOST_CONVS = 6, MOST_BRANCHES = 4 };
 typedef enum branch_pool { POOL_NONE, POOL_AVERAGE, POOL_MAX } branch_pool;
 typedef struct branch {
-    branch_pool pool; /* before the convolutions */
+    branch_pool pool; /* pool before the convolutions */
     branch_conv convs[MOST_CONVS];
 } branch;
 
-/* Parts of blocks, as in figures 5 to 7 and 10 of the paper; the last conv of BLOCK_A's pool and the width in BLOCK_C vary, 0
- * here. */
+/* Branches of the blocks in figures 5 to 7 and 10 of the paper. 0 marks channels that vary: the last convolution
+ * after BLOCK_A's pool, and the width in BLOCK_C. */
 static const branch BLOCK_A[MOST_BRANCHES] = {
     {POOL_NONE, {{".branch1x1", 64, 1, 1, 1, 0}}},
     {POOL_NONE, {{".branch5x5_1", 48, 1, 1, 1, 0}, {".branch5x5_2", 64, 5, 5, 1, 0}}},
@@ -143,10 +143,10 @@ static const branch BLOCK_E[MOST_BRANCHES] = {
 typedef struct inception_block {
     const char *name;
     const branch *branches;
-    int64_t varied; /* channels that the parts leave open */
+    int64_t varied; /* value of the channels that are marked 0 */
 } inception_block;
 
-/* Returns the output and adds its channels to *channels. */
+/* Writes a branch. Returns its output and adds its channels to *channels. */
 static value_id run_branch(builder *b, str scope, value_id x, const branch *part, const inception_block *block,
                            int64_t in, int64_t *channels)
 {

@@ -1,6 +1,6 @@
 /* language.c: language models as Hugging Face Transformers runs them in eager PyTorch: attention is two products and a
- * softmax, masks are added or selected, every operator of the source code is a node. Dropouts are in the graph, because
- * they take time in training.
+ * softmax, masks are added or selected, and every operator of the source code is a node. Dropouts are in the graph,
+ * because they take time in training.
  *
  *   BERT         Devlin and others, arXiv:1810.04805; with the heads of sequence classification and of pre-training
  *   GPT-2/GPT-3  Radford and others, 2019; Brown and others, arXiv:2005.14165 (GPT-3 with dense attention)
@@ -40,7 +40,7 @@ const zoo_parameter ZOO_GPT2[] = {SIZES("12", "768", "12", "50257", "1024", "102
 const zoo_parameter ZOO_OPT[] = {SIZES("12", "768", "12", "50272", "2048", "2048"), {0}};
 
 typedef struct sizes {
-    int64_t layers, hidden, heads, width, ffn, vocab, positions, tokens; /* width: size of a head */
+    int64_t layers, hidden, heads, width, ffn, vocab, positions, tokens; /* `width` is the size of a head */
 } sizes;
 
 static sizes read_sizes(builder *b, const zoo_arguments *a)
@@ -58,8 +58,8 @@ static sizes read_sizes(builder *b, const zoo_arguments *a)
 /* Constants shared by many nodes. */
 typedef struct shared {
     value_id ratio; /* dropout ratio */
-    value_id least; /* the lowest float, which masks put in place of a score */
-    value_id scale; /* scale of the scores */
+    value_id least; /* the lowest float, which replaces masked scores */
+    value_id scale; /* factor on the scores */
 } shared;
 
 static shared share(builder *b, double scale)
@@ -79,7 +79,7 @@ static value_id embedding(builder *b, str name, value_id indices, int64_t rows, 
     return net_gather(b, name, *table, indices, 0);
 }
 
-/* The numbers 0 … tokens - 1. */
+/* Writes the numbers 0 … tokens - 1. */
 static value_id position_numbers(builder *b, const char *name, int64_t tokens)
 {
     int64_t *numbers = ARENA_ARRAY(b->arena, int64_t, (size_t)tokens);
@@ -290,7 +290,7 @@ void zoo_gpt2(builder *b, const zoo_arguments *a)
 
 /* ---- OPT --------------------------------------------------------------------------------------------------------- */
 
-/* (N, tokens, hidden) → (N · heads, tokens, width), copied to new memory */
+/* (N, tokens, hidden) → (N · heads, tokens, width); copies */
 static value_id opt_heads(builder *b, str name, value_id x, const sizes *s)
 {
     x = split_heads(b, name, x, s);

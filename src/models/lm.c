@@ -18,7 +18,7 @@ value_id lm_normed(lm_run *r, str name, value_id x, int64_t width, lm_norm kind)
     if (kind == LM_LAYER)
         return net_layer_norm(b, name, x, width, r->m->epsilon);
     value_id scale;
-    if (kind == LM_BARE) /* the operator needs a scale: constant ones, not trained */
+    if (kind == LM_BARE) /* LM_BARE: the operator needs a scale, so a constant of ones is added */
         scale = net_binary(b, "Expand", net_join(b, name, ".ones"), net_real(b, net_join(b, name, ".one").ptr, 1),
                            net_ints(b, net_join(b, name, ".width").ptr, 1, &width, 1));
     else
@@ -217,8 +217,8 @@ static value_id run_layer(lm_run *r, str scope, value_id x, value_id per_layer, 
     return x;
 }
 
-/* Makes the nodes from `first_node` on read the first layer's weights instead of their own, which are `distance`
- * values later. */
+/* Shares weights: nodes from `first_node` on read the first layer's weights instead of their own, whose ids are
+ * `distance` higher. */
 static void share_weights(builder *b, int32_t first_node, value_id first_value, value_id distance)
 {
     const graph *g = &b->source->main;
@@ -293,7 +293,8 @@ static value_id distances(lm_run *r, str scope)
     return net_binary(b, "Sub", net_join(b, scope, ".sub"), k, q);
 }
 
-/* Score bias per head by distance: slopes (heads, 1, 1) times the distance, or a table row for its bucket. */
+/* Score bias by head and distance: the distance times slopes (heads, 1, 1), or the row of a table for the distance's
+ * bucket. */
 static value_id score_bias(lm_run *r)
 {
     builder *b = r->b;
@@ -307,7 +308,7 @@ static value_id score_bias(lm_run *r)
                        net_ints(b, net_join(b, scope, ".axes").ptr, 1, (int64_t[]){1}, 1));
         return net_binary(b, "Mul", net_join(b, scope, ".mul"), x, slopes);
     }
-    /* near distances have a bucket each, far ones share buckets logarithmically */
+    /* each near distance has a bucket; far ones share buckets logarithmically */
     x = net_unary(b, "Abs", net_join(b, scope, ".abs"), x);
     value_id far = net_cast(b, net_join(b, scope, ".float"), x, DT_FLOAT32);
     far = lm_scalar(b, net_join(b, scope, ".div"), far, "Div", (double)r->m->buckets / 2);
@@ -394,7 +395,7 @@ static value_id embed(lm_run *r, value_id ids, value_id types, value_id *words)
     value_id x = *words == NO_VALUE
                      ? look_up(b, net_join(b, m->scope, "embed_tokens"), ids, m->vocab, m->embedded, words)
                      : net_gather(b, net_join(b, m->scope, "embed_tokens"), *words, ids, 0);
-    /* BERT-like models normalize and project the sum, OPT projects the words */
+    /* BERT-like models normalize and project the sum of embeddings, OPT projects the words */
     bool projects_last = m->norms_embeddings;
     if (m->token_types)
         x = add(r, net_join(b, m->scope, "add_types"), x,
@@ -430,7 +431,7 @@ static value_id head(lm_run *r, value_id x, value_id words)
     return m->head_bias ? add(r, STR("lm_head.add"), x, net_weight(b, STR("lm_head.bias"), 1, &m->vocab)) : x;
 }
 
-/* A vector for the whole sequence, from its first token. */
+/* Returns a vector for the whole sequence, computed from its first token. */
 static value_id summary(lm_run *r, value_id x)
 {
     builder *b = r->b;
@@ -449,7 +450,7 @@ static void put_outputs(lm_run *r, value_id x, value_id words)
     const lm *m = r->m;
     if (m->head != LM_NO_HEAD) {
         net_output(b, head(r, x, words), DT_FLOAT32, 3, (num[]){net_batch(b), r->tokens, m->vocab});
-        build_last_output_first(b); /* first, before the caches: the loss uses the first output */
+        build_last_output_first(b); /* output 0 must come before the caches, because the loss uses it */
         return;
     }
     if (!m->classes)
@@ -458,7 +459,7 @@ static void put_outputs(lm_run *r, value_id x, value_id words)
         net_output(b, summary(r, x), DT_FLOAT32, 2, (num[]){net_batch(b), m->classes ? m->classes : m->hidden});
 }
 
-/* Inputs and layers of one stack; names begin with `prefix`. */
+/* Writes inputs and layers of one stack; all names begin with `prefix`. */
 static value_id run_tokens(lm_run *r, const char *prefix, value_id *words)
 {
     builder *b = r->b;

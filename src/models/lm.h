@@ -19,14 +19,14 @@ typedef enum lm_norm {
     LM_BARE,           /* layer norm without weight and bias */
 } lm_norm;
 
-/* Places of the norms around a part f of a layer (mixer, feed-forward). */
+/* Positions of the norms around a part f of a layer (mixer or feed-forward). */
 typedef enum lm_order {
     LM_PRE,        /* x + f(norm(x)) */
     LM_POST,       /* norm(x + f(x)) */
     LM_OUT,        /* x + norm(f(x)) */
     LM_SANDWICH,   /* x + norm(f(norm(x))) */
     LM_PARALLEL,   /* x + mixer(norm(x)) + feed_forward(norm(x)), one norm for both */
-    LM_PARALLEL_2, /* the same with one norm for each */
+    LM_PARALLEL_2, /* like LM_PARALLEL, with a norm for each part */
 } lm_order;
 
 typedef enum lm_mixer {
@@ -41,8 +41,8 @@ typedef enum lm_mixer {
 
 typedef enum lm_head_norm {
     LM_NOT_NORMED,
-    LM_BY_HEAD,  /* one weight for the elements of a head, shared by all heads */
-    LM_BY_WIDTH, /* over all heads together */
+    LM_BY_HEAD,  /* one weight per element of a head, shared by all heads */
+    LM_BY_WIDTH, /* one norm over all heads together */
 } lm_head_norm;
 
 typedef struct lm_attention {
@@ -56,15 +56,15 @@ typedef struct lm_attention {
     bool norms_values;        /* normalizes values by head, without a weight */
     bool is_gated;            /* the output is multiplied by sigmoid gates, computed with the queries */
     bool has_sinks;           /* a learned extra score for each head (attention sinks) */
-    bool values_are_keys;     /* one product computes keys and values */
+    bool values_are_keys;     /* keys and values are the same tensor */
     bool reads_earlier;       /* uses the keys and values of an earlier layer */
     int64_t q_rank;           /* queries come from a normalized code of that width; 0: from one product */
     int64_t o_rank, o_groups; /* the output passes through a code of that width per group of heads; 0: one product */
     /* For LM_LATENT. */
     int64_t kv_rank, nope, rope;
-    /* Small heads select the keys to attend to (DeepSeek Sparse Attention); 0: none. */
+    /* Number of small heads that select the keys to attend to (DeepSeek Sparse Attention); 0: none. */
     int64_t index_heads, index_size, index_count;
-    bool index_is_normed; /* … with norms, and without head weights (MiniMax) */
+    bool index_is_normed; /* the selecting heads have norms, and no weights per head (MiniMax) */
 } lm_attention;
 
 /* For LM_DELTA, LM_MAMBA, LM_MAMBA_2 and LM_DECAY. */
@@ -74,7 +74,7 @@ typedef struct lm_recurrence {
     int64_t step_rank;                      /* LM_MAMBA: rank of the product for the step sizes */
     bool conv_bias, bias;
     bool is_channelwise; /* LM_DELTA: a decay for each element of a key (Kimi), from low-rank products */
-    bool is_full_gate;   /* … and one full-rank product for the output gate */
+    bool is_full_gate;   /* LM_DELTA: a single full-rank product for the output gate */
 } lm_recurrence;
 
 typedef struct lm_feed {
@@ -133,11 +133,11 @@ void lm_build(builder *b, const lm *m);
 /* Builds an encoder and a decoder that reads it. They share the word table unless the decoder has its own. */
 void lm_build_pair(builder *b, const lm *encoder, const lm *decoder);
 
-/* Between net_begin and net_end: adds such a decoder to an existing encoder. */
+/* For use between net_begin and net_end: adds a decoder to an existing encoder. */
 void lm_decode(builder *b, const lm *decoder, value_id encoded);
 
-/* Between net_begin and net_end: passes x (N, tokens, hidden) through the layers and the last norm. `positions` (N,
- * tokens) may be NO_VALUE if nothing needs them. */
+/* For use between net_begin and net_end: passes x (N, tokens, hidden) through the layers and the last norm.
+ * `positions` (N, tokens) may be NO_VALUE if nothing needs them. */
 value_id lm_stack(builder *b, const lm *m, value_id x, value_id positions);
 
 /* A linear layer over the last axis. */

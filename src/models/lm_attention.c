@@ -50,7 +50,7 @@ static value_id past_of(lm_run *r, const char *what, int64_t heads, int64_t size
                      (num[]){net_batch(b), heads, r->past, size});
 }
 
-/* A window keeps the last `window` keys, including the query's own. */
+/* Keeps the last `window` keys, including the query's own. */
 static value_id within_window(lm_run *r, str name, value_id past, int64_t window)
 {
     return window > 1 ? lm_slice(r->b, name, past, 2, 1 - window, INT64_MAX) : past;
@@ -129,7 +129,7 @@ static value_id attend_with_sinks(lm_run *r, str scope, value_id q, value_id k, 
 
 /* ---- which keys matter ------------------------------------------------------------------------------------------- */
 
-/* Keys or queries of the selecting heads. */
+/* Projects the keys or queries of the selecting heads. */
 static value_id index_part(lm_run *r, str scope, const char *name, value_id x, int64_t heads, const lm_attention *a)
 {
     builder *b = r->b;
@@ -141,8 +141,8 @@ static value_id index_part(lm_run *r, str scope, const char *name, value_id x, i
     return turn_part(r, net_join(b, part, "_rotary"), x, a->index_size, a->rope ? a->rope : a->rotary);
 }
 
-/* Scores of the selecting heads, weighted by the token. The selection depends on data, so attention costs as much as
- * over all keys, as in the implementation, which masks the others. */
+/* Computes the scores of the selecting heads, weighted by the token. Attention still costs as much as over all keys:
+ * the selection depends on data, and the reference implementation masks the other keys. */
 static void choose_keys(lm_run *r, str scope, value_id x, value_id code, const lm_attention *a)
 {
     builder *b = r->b;
@@ -179,7 +179,7 @@ typedef struct projections {
     value_id q, k, v, gate; /* (N, tokens, heads · size) */
 } projections;
 
-/* The low-rank code for the queries. */
+/* Projects the input to the low-rank code of the queries. */
 static value_id query_code(lm_run *r, str scope, value_id x, const lm_attention *a)
 {
     builder *b = r->b;
@@ -187,7 +187,7 @@ static value_id query_code(lm_run *r, str scope, value_id x, const lm_attention 
     return lm_normed(r, net_join(b, scope, "q_a_layernorm"), x, a->q_rank, LM_RMS);
 }
 
-/* Projects the heads' results (N, tokens, heads · v_size) back to the stream. */
+/* Projects the heads' results (N, tokens, heads · v_size) back to the hidden width. */
 static value_id output_of(lm_run *r, str scope, value_id y, const lm_attention *a)
 {
     builder *b = r->b;

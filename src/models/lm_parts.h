@@ -11,7 +11,7 @@ typedef struct lm_run {
     const lm *m;
     num tokens, past;
     value_id positions; /* (N, tokens) */
-    value_id encoded;   /* encoder output for cross-attention; NO_VALUE: none */
+    value_id encoded;   /* encoder output for cross-attention; NO_VALUE if there is none */
     value_id bias;      /* bias of the scores of all layers; NO_VALUE: none */
     net_rms rms;
     /* Sines and cosines for each number of rotated elements: (N, 1, tokens, width). */
@@ -20,7 +20,7 @@ typedef struct lm_run {
         value_id cos, sin;
     } rotations[LM_MAX_ROTARY];
     int rotation_count;
-    /* Keys and values of the last layer that computed them, with and without a window. */
+    /* Keys and values of the last layer that computed them, indexed by whether the layer has a window. */
     value_id earlier[2][2];
     int32_t layer;
 } lm_run;
@@ -38,7 +38,7 @@ value_id lm_concat(builder *b, str name, value_id x, value_id y, int64_t axis);
 /* x[…, begin:end, …] along one axis */
 value_id lm_slice(builder *b, str name, value_id x, int64_t axis, int64_t begin, int64_t end);
 value_id lm_scalar(builder *b, str name, value_id x, const char *op, double number);
-/* The shape of x as a tensor; the dimensions from `end` on are replaced by `dims`. */
+/* Returns the shape of x as a tensor, with the dimensions from `end` on replaced by `dims`. */
 value_id lm_shape(builder *b, str name, value_id x, int64_t end, const int64_t *dims, int count);
 
 value_id lm_attend(lm_run *r, str scope, value_id x, const lm_attention *a); /* lm_attention.c */

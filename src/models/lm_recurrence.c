@@ -76,7 +76,7 @@ static value_id gated_norm(lm_run *r, str scope, value_id y, value_id z, int64_t
     return net_binary(b, "Mul", net_join(b, scope, "gate.mul"), y, silu(b, net_join(b, scope, "gate.silu"), z));
 }
 
-/* softplus(a + bias) · A: the logarithm of the share of the state that is kept */
+/* softplus(a + bias) · A: the logarithm of the share of the state that a token keeps */
 static value_id decay_of(lm_run *r, str scope, value_id a, int64_t width, int64_t decays)
 {
     builder *b = r->b;
@@ -153,7 +153,7 @@ static value_id mamba_2(lm_run *r, str scope, value_id x, const lm_recurrence *c
     return lm_linear(b, net_join(b, scope, "out_proj"), y, values, hidden, c->bias);
 }
 
-/* Each channel has a state of `size` numbers; all channels share keys and queries. */
+/* Mamba. Each channel has a state of `size` numbers; keys and queries are common to all channels. */
 static value_id mamba(lm_run *r, str scope, value_id x, const lm_recurrence *c)
 {
     builder *b = r->b;

@@ -1,4 +1,4 @@
-/* metaformer.c: networks between convolutions and transformers, as timm writes them.
+/* metaformer.c: hybrids of convolutional networks and transformers, as timm writes them.
  *
  *   PoolFormer  Yu and others, "MetaFormer Is Actually What You Need for Vision", arXiv:2111.11418: pools mix the tokens
  *   Visformer   Chen and others, "Visformer: The Vision-friendly Transformer", arXiv:2104.12533: convolutions in the first
@@ -18,7 +18,7 @@ const zoo_parameter ZOO_POOLFORMER[] = {
     {0},
 };
 
-/* Over all channels and the whole map: group norm with one group. */
+/* Group norm with one group: over all channels and the whole map. */
 static value_id whole_norm(builder *b, str name, value_id x, int64_t channels)
 {
     value_id inputs[3] = {x};

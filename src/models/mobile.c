@@ -194,7 +194,8 @@ void zoo_mobilenet_v3(builder *b, const zoo_arguments *a)
 
 /* ---- MNASNet ----------------------------------------------------------------------------------------------------- */
 
-/* A convolution, its batch norm and an optional ReLU: SCOPE + first, first + 1, first + 2. */
+/* A convolution, its batch norm and an optional ReLU, named SCOPE + first, SCOPE + (first + 1) and SCOPE + (first +
+ * 2). */
 static value_id numbered(builder *b, str scope, int first, value_id x, net_conv_shape s, bool has_relu)
 {
     x = net_conv(b, net_number(b, scope, first, ""), x, s);

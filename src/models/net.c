@@ -79,7 +79,7 @@ value_id net_buffer(builder *b, str name, dtype t, int rank, const int64_t *dims
     return v;
 }
 
-/* Tensor data are little-endian, as in files. */
+/* Stores tensor data in little-endian order, as files do. */
 static void set_bytes(builder *b, tensor *t, const uint64_t *elements, size_t count, size_t element_bytes)
 {
     uint8_t *bytes = ARENA_ARRAY(b->arena, uint8_t, count * element_bytes);
@@ -172,7 +172,7 @@ value_id net_batch_norm(builder *b, str name, value_id x, int64_t channels)
     return net_node(b, "BatchNormalization", name, inputs, 5, 0, &n);
 }
 
-/* `flag` names an attribute that is set to 1; NULL: none. */
+/* `flag` is the name of an attribute to set to 1; NULL: none. */
 static value_id pool(builder *b, const char *op, str name, value_id x, const int64_t window[3], const char *flag)
 {
     int64_t kernel = window[0], stride = window[1], pad = window[2];

@@ -21,7 +21,8 @@ num net_batch(builder *b); /* the symbol N */
 
 /* Constants: weights and tables without data, and small ones with data. */
 value_id net_weight(builder *b, str name, int rank, const int64_t *dims);
-value_id net_buffer(builder *b, str name, dtype t, int rank, const int64_t *dims); /* a table that is not trained */
+/* A table that training does not update. */
+value_id net_buffer(builder *b, str name, dtype t, int rank, const int64_t *dims);
 value_id net_ints(builder *b, const char *name, int rank, const int64_t *values, int count);
 value_id net_real(builder *b, const char *name, float number); /* a scalar */
 
@@ -40,10 +41,10 @@ value_id net_conv(builder *b, str name, value_id x, net_conv_shape s);
 value_id net_conv_wide(builder *b, str name, value_id x, net_conv_shape s, int64_t kernel_width, int64_t pad_width);
 value_id net_batch_norm(builder *b, str name, value_id x, int64_t channels);
 value_id net_max_pool(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad);
-/* Keeps a window that extends beyond the edge (PyTorch's ceil_mode). */
+/* Max pool with PyTorch's ceil_mode, which keeps a window that extends beyond the edge. */
 value_id net_max_pool_ceil(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad);
 value_id net_average_pool(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad);
-/* Pads count as zeros, as in PyTorch by default. */
+/* Average pool that counts padding as zeros, the default of PyTorch. */
 value_id net_average_pool_padded(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad);
 value_id net_concat(builder *b, str name, const value_id *parts, int count, int64_t axis);
 value_id net_slice(builder *b, str name, value_id x, int64_t axis, int64_t first, int64_t end);
@@ -58,8 +59,10 @@ typedef struct net_rms {
 net_rms net_rms_numbers(builder *b, float epsilon);
 value_id net_rms_norm(builder *b, str scope, value_id x, int64_t width, const net_rms *numbers);
 value_id net_product(builder *b, str name, value_id x, int64_t in, int64_t out); /* a linear layer without bias */
-value_id net_linear(builder *b, str name, value_id x, int64_t in, int64_t out);  /* over the last axis: MatMul + Add */
-value_id net_gemm(builder *b, str name, value_id x, int64_t in, int64_t out); /* on a matrix, with transposed weights */
+/* Over the last axis: MatMul and Add. */
+value_id net_linear(builder *b, str name, value_id x, int64_t in, int64_t out);
+/* On a matrix, with transposed weights: Gemm. */
+value_id net_gemm(builder *b, str name, value_id x, int64_t in, int64_t out);
 /* A learned token, repeated for each sample of `samples`: (N, 1, width). */
 value_id net_token(builder *b, const char *name, value_id samples, int64_t width);
 /* A product with the transpose of a weight (out, in), such as the table of the word embedding. */

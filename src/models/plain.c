@@ -17,7 +17,7 @@ static int64_t pooled(int64_t size, int64_t kernel, int64_t stride)
     return (size - kernel) / stride + 1;
 }
 
-/* A linear layer and its ReLU: classifier.INDEX, classifier.INDEX + 1. */
+/* A linear layer and its ReLU, named classifier.INDEX and classifier.INDEX + 1. */
 static value_id dense(builder *b, int index, value_id x, int64_t in, int64_t out)
 {
     x = net_gemm(b, net_number(b, STR("classifier."), index, ""), x, in, out);
@@ -121,7 +121,7 @@ const zoo_parameter ZOO_SQUEEZENET[] = {
     {0},
 };
 
-/* 1 x 1 to few channels, then 1 x 1 and 3 x 3 of the same width in parallel. */
+/* Fire module: 1 x 1 to few channels, then 1 x 1 and 3 x 3 side by side. */
 static value_id fire(builder *b, int index, value_id x, int64_t in, int64_t squeezed, int64_t expanded)
 {
     str scope = net_number(b, STR("features."), index, ".");
@@ -139,7 +139,7 @@ static value_id fire(builder *b, int index, value_id x, int64_t in, int64_t sque
 void zoo_squeezenet(builder *b, const zoo_arguments *a)
 {
     enum { LAYERS = 10 };
-    /* Squeezed channels (a quarter of each expansion) of the fire modules; 0 is a max pool. */
+    /* Squeezed channels of the fire modules, a quarter of the channels of each expansion; 0 stands for a max pool. */
     static const struct {
         int64_t stem, kernel;
         int64_t squeezed[LAYERS];

@@ -19,7 +19,7 @@ const zoo_parameter ZOO_REGNET[] = {
 
 static const vision_activation NONE = {0}, RELU = {"Relu", 0, 0};
 
-/* Widths of all blocks; blocks of one width are a stage. */
+/* Computes the widths of all blocks. Consecutive blocks of one width form a stage. */
 static void widths_of(const zoo_arguments *a, int64_t *widths)
 {
     double w0 = (double)a->numbers[W0], wa = zoo_decimal(a, WA), wm = zoo_decimal(a, WM);
@@ -70,7 +70,7 @@ void zoo_regnet(builder *b, const zoo_arguments *a)
     str stage = STR("");
     for (int64_t i = 0; i < depth; i++, index++) {
         bool is_first = widths[i] != last;
-        if (is_first) { /* widths are multiples of the groups' width, which is no larger */
+        if (is_first) { /* a group is no wider than the block, and the block's width is a multiple of it */
             last = widths[i];
             index = 0;
             stage = net_number(b, STR("trunk_output.block"), ++stages, ".block");

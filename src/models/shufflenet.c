@@ -8,7 +8,7 @@ const zoo_parameter ZOO_SHUFFLENET_V2[] = {[WIDTH] = {"width", "1.0", 0, 0, "0.5
                                            [CLASSES] = VISION_CLASSES,
                                            {0}};
 
-/* A convolution and its batch norm: SCOPE + first, first + 1. */
+/* A convolution and its batch norm, named SCOPE + first and SCOPE + (first + 1). */
 static value_id numbered(builder *b, str scope, int first, value_id x, net_conv_shape s)
 {
     x = net_conv(b, net_number(b, scope, first, ""), x, s);

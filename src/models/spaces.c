@@ -95,7 +95,7 @@ static value_id edge(builder *b, str scope, value_id x, edge_kind kind, int64_t 
     return relu_conv_norm(b, scope, x, (net_conv_shape){channels, channels, kernel, 1, kernel / 2, 1, false});
 }
 
-/* A node is Python's sum() of its edges, which starts with 0 + the first edge. */
+/* A node is Python's sum() of its edges, which begins with 0 + the first edge. */
 static value_id cell(builder *b, int index, value_id x, const edge_kind edges[EDGES], int64_t channels, value_id zero)
 {
     static const char *const LAYERS[EDGES] = {"layers.0.", "layers.1.", "layers.2.",
@@ -115,7 +115,7 @@ static value_id cell(builder *b, int index, value_id x, const edge_kind edges[ED
     return nodes[CELL_NODES - 1];
 }
 
-/* Between stages: half the size, twice the channels. */
+/* Layer between stages: halves the size and doubles the channels. */
 static value_id reduction(builder *b, int index, value_id x, int64_t in)
 {
     str scope = NAME("cells.%d.", index);
@@ -340,7 +340,7 @@ const zoo_parameter ZOO_OFA[] = {
 };
 
 typedef struct ofa_numbers {
-    value_id zero, three, six, last_axis, axis_before; /* constants shared by all activations and means */
+    value_id zero, three, six, last_axis, axis_before; /* constants that all activations and means use */
 } ofa_numbers;
 
 /* relu6(x + 3) / 6 */
@@ -375,7 +375,7 @@ static value_id mean_of_image(builder *b, str scope, value_id x, const ofa_numbe
     return net_binary(b, "ReduceMean", net_join(b, scope, "mean_2"), x, c->axis_before);
 }
 
-/* The nearest multiple of 8 that is at least nine tenths of the value. */
+/* Returns the nearest multiple of 8 that is at least nine tenths of the value. */
 static int64_t make_divisible(int64_t channels)
 {
     int64_t nearest = (channels + 4) / 8 * 8;

@@ -25,7 +25,7 @@ static value_id unsqueeze(builder *b, str name, value_id x, int64_t axis)
     return net_binary(b, "Unsqueeze", name, x, net_ints(b, net_join(b, name, ".axes").ptr, 1, &axis, 1));
 }
 
-/* torch.roll by `shift` towards the end along height and width. */
+/* torch.roll along height and width: moves elements by `shift` towards the end. */
 static value_id roll(builder *b, str name, value_id x, int64_t size, int64_t shift)
 {
     for (int64_t axis = 1; axis <= 2; axis++) {
@@ -38,7 +38,7 @@ static value_id roll(builder *b, str name, value_id x, int64_t size, int64_t shi
     return x;
 }
 
-/* Pads the end of height and width with zeros. timm pads always, if by nothing. */
+/* Pads the end of height and width with zeros. Always a node, because timm also pads by zero. */
 static value_id pad(builder *b, str name, value_id x, int64_t by)
 {
     int64_t pads[8] = {0, 0, 0, 0, 0, by, by, 0};
@@ -117,7 +117,7 @@ static value_id block(builder *b, str scope, value_id x, const swin_block *s)
     return net_reshape(b, net_join(b, scope, "image"), x, (int64_t[]){-1, s->size, s->size, c}, 4);
 }
 
-/* Four neighbours become one with twice the channels. */
+/* Merges four neighbours into one with twice the channels. */
 static value_id merge(builder *b, str scope, value_id x, int64_t size, int64_t channels)
 {
     int64_t half = (size + 1) / 2;

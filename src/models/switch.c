@@ -69,7 +69,7 @@ static value_id split_heads(builder *b, str name, value_id x, const sizes *s)
     return net_transpose(b, net_join(b, name, ".transpose"), x, (int64_t[]){0, 2, 1, 3}, 4);
 }
 
-/* `from` is x for self-attention, or the encoder's output. */
+/* `from` is x for self-attention; for cross-attention it is the encoder's output. */
 static value_id attention(builder *b, str scope, value_id x, value_id from, value_id bias, const sizes *s,
                           const shared *c)
 {
@@ -159,8 +159,8 @@ static value_id experts(builder *b, str scope, value_id x, const sizes *s, const
 typedef struct stack {
     const char *name;
     int64_t layers;
-    value_id x, bias;             /* layer input; position bias with mask */
-    value_id encoded, cross_bias; /* encoder output and its bias; NO_VALUE in the encoder */
+    value_id x, bias;             /* layer input; position bias including the mask */
+    value_id encoded, cross_bias; /* encoder output and the bias of its mask; NO_VALUE in the encoder */
 } stack;
 
 static value_id run_stack(builder *b, const stack *k, const sizes *s, const shared *c)

@@ -34,8 +34,8 @@ value_id vision_activate(builder *b, vision_activation a, str name, value_id x);
 
 /* Convolution and batch norm, named SCOPE + conv and SCOPE + norm; 0 as s.groups means one group. */
 value_id vision_conv_norm(builder *b, str scope, const char *conv, const char *norm, value_id x, net_conv_shape s);
-/* torchvision's Conv2dNormActivation: SCOPE.0, SCOPE.1, SCOPE.2 (scope ends with a dot). "Same" padding of the
- * kernel. */
+/* torchvision's Conv2dNormActivation, named SCOPE.0, SCOPE.1, SCOPE.2 (`scope` ends with a dot). Padding keeps the
+ * size at stride 1. */
 value_id vision_block(builder *b, str scope, value_id x, net_conv_shape s, vision_activation a);
 
 /* Squeeze-and-excitation: the mean of each channel passes through two 1 x 1 convolutions and scales the channel. */
@@ -47,7 +47,7 @@ typedef struct vision_squeeze {
 } vision_squeeze;
 value_id vision_squeeze_excite(builder *b, str scope, value_id x, vision_squeeze s);
 
-/* Channels times a multiplier, rounded to a multiple of the divisor, but not reduced by more than 10 %. */
+/* Multiplies the channels and rounds to a multiple of the divisor, but never reduces them by more than 10 %. */
 int64_t vision_round_channels(double channels, int64_t divisor);
 
 #endif

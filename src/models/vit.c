@@ -1,6 +1,6 @@
 /* vit.c: the Vision Transformer, Dosovitskiy and others, "An Image is Worth 16x16 Words", arXiv:2010.11929. Ti and S
  * are those of DeiT, arXiv:2012.12877. Names are torchvision's. Queries, keys and values come from one product and
- * attention is one kernel, as in timm; torchvision's nn.MultiheadAttention takes a path of its own in eval mode. */
+ * attention is one kernel, as in timm; torchvision's nn.MultiheadAttention runs other operators in eval mode. */
 #include "models/vision.h"
 
 enum { PATCH, LAYERS, HIDDEN, HEADS, FFN, IMAGE, CLASSES };

@@ -41,7 +41,7 @@ const zoo_entry *zoo_families(size_t *count)
     return FAMILIES;
 }
 
-/* Family of that name; NULL: none. */
+/* Returns the family of that name; NULL if there is none. */
 static const zoo_entry *find_family(str base)
 {
     size_t count;
@@ -94,8 +94,8 @@ str zoo_nearest(str name)
 
 /* ---- the public list: networks, then families -------------------------------------------------------------------- */
 
-/* The network or family at an index; the other is NULL. Both are NULL after the last. A family named like one of its
- * networks is listed once, as the network. */
+/* Returns the network or family at an index and sets the other to NULL; both are NULL after the last. A family named
+ * like one of its networks is listed once, as the network. */
 static void find_at(size_t index, const zoo_network **network, const zoo_entry **family)
 {
     size_t network_count, family_count;
@@ -137,7 +137,7 @@ sooth_zoo_parameter sooth_zoo_parameter_at(size_t network, size_t index)
     const zoo_network *named;
     const zoo_entry *family;
     find_at(network, &named, &family);
-    if (named) /* only if it equals its family with all defaults */
+    if (named) /* a network lists parameters only if it is its family with all defaults */
         family = find_family(str_of(named->definition));
     size_t known = 0;
     while (family && family->parameters && family->parameters[known].name)

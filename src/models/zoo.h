@@ -1,5 +1,5 @@
-/* zoo.h: well-known networks and search spaces, built directly as graphs. They need no file: the program has examples,
- * tests have networks with published figures, and search spaces are described in code.
+/* zoo.h: well-known networks and search spaces, built directly as graphs. They need no file. They serve as examples, as
+ * networks with published figures for tests, and as the networks of search spaces.
  *
  * A name has the form
  *
@@ -18,13 +18,13 @@
 
 enum { ZOO_MAX_PARAMETERS = 16 };
 
-/* A number if `most` is not 0, else a text that the network itself parses. */
+/* A number if `most` is not 0; otherwise a text that the network's function parses. */
 typedef struct zoo_parameter {
     const char *name;
     const char *otherwise; /* default */
     int64_t least, most;
     const char *summary; /* meaning, and the values of a text; for `sooth zoo` */
-    bool is_decimal;     /* "0.75"; bounds and value are in thousandths */
+    bool is_decimal;     /* a decimal number such as "0.75"; bounds and value are in thousandths */
 } zoo_parameter;
 
 typedef struct zoo_arguments zoo_arguments;
@@ -37,7 +37,7 @@ typedef struct zoo_entry {
     const zoo_parameter *parameters; /* ends with an unnamed entry; NULL: none */
 } zoo_entry;
 
-/* A network with a name of its own: a family with some of its parameters given. */
+/* A network with its own name: a family with some parameters given. */
 typedef struct zoo_network {
     const char *name;
     const char *definition; /* "resnet?depth=50"; the user may override its parameters */
@@ -52,14 +52,14 @@ struct zoo_arguments {
     int64_t numbers[ZOO_MAX_PARAMETERS];
 };
 
-/* The lists; *count elements. */
+/* Return the lists; *count is the number of elements. */
 const zoo_entry *zoo_families(size_t *count);
 const zoo_network *zoo_networks(size_t *count); /* networks.c */
 
 /* Builds the network of that name (without "zoo:") after build_begin. False if there is none. Fails with
  * SOOTH_ERROR_USAGE on unknown parameters and invalid values. */
 bool zoo_build(builder *b, str name);
-/* The name that was probably meant; empty if none is near. */
+/* Returns the name that was probably meant; empty if none is near. */
 str zoo_nearest(str name);
 
 /* ---- arguments (arguments.c) ------------------------------------------------------------------------------------- */
@@ -74,7 +74,7 @@ double zoo_decimal(const zoo_arguments *a, int index);
 void zoo_counts(builder *b, const zoo_arguments *a, int index, int64_t most, int64_t *numbers, int count);
 /* Splits the text of parameter `index` at commas into `count` pieces; a single piece applies to all. */
 void zoo_pieces(builder *b, const zoo_arguments *a, int index, str *pieces, int count);
-/* The same for numbers; each must be in `allowed` (0 ends it). */
+/* The same for numbers, each of which must be in `allowed` (ends with 0). */
 void zoo_numbers(builder *b, const zoo_arguments *a, int index, const int64_t *allowed, int64_t *numbers, int count);
 /* Index of the text of parameter `index` among the `choices` (NULL ends them). */
 int zoo_choice(builder *b, const zoo_arguments *a, int index, const char *const *choices);
@@ -103,7 +103,7 @@ void zoo_mobilenet_v1(builder *b, const zoo_arguments *a); /* mobile.c */
 void zoo_mobilenet_v2(builder *b, const zoo_arguments *a);
 void zoo_mobilenet_v3(builder *b, const zoo_arguments *a);
 void zoo_mnasnet(builder *b, const zoo_arguments *a);
-extern const zoo_parameter ZOO_MOBILENET[], ZOO_MOBILENET_V3[]; /* V1, V2, MNASNet; V3 */
+extern const zoo_parameter ZOO_MOBILENET[], ZOO_MOBILENET_V3[]; /* ZOO_MOBILENET: V1, V2, MNASNet */
 
 void zoo_shufflenet_v2(builder *b, const zoo_arguments *a); /* shufflenet.c */
 extern const zoo_parameter ZOO_SHUFFLENET_V2[];

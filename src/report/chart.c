@@ -22,7 +22,7 @@ void chart_widen(chart_axis *axis, double value)
 {
     if (!isfinite(value) || (axis->is_log && value <= 0))
         return;
-    if (!(axis->high >= axis->low)) { /* NAN: nothing is on it yet */
+    if (!(axis->high >= axis->low)) { /* NAN: no value was added to the axis */
         axis->low = axis->high = value;
         return;
     }
@@ -30,14 +30,14 @@ void chart_widen(chart_axis *axis, double value)
     axis->high = fmax(axis->high, value);
 }
 
-/* 1, 2 or 5 times a power of ten, so that about six steps cover the axis. */
+/* Step between ticks: 1, 2 or 5 times a power of ten, for about six steps. */
 static double tick_step(double extent)
 {
     double step = pow(10, floor(log10(extent / 6)));
     return extent / step > 25 ? step * 5 : extent / step > 12 ? step * 2 : step;
 }
 
-/* The nearest of 1, 2, 5 times a power of ten that is not above x (or not below it). */
+/* Returns the nearest of 1, 2, 5 times a power of ten that is not above x (or not below it). */
 static double round_log(double x, bool is_up)
 {
     static const double STEPS[] = {1, 2, 5, 10};
@@ -52,7 +52,7 @@ static double round_log(double x, bool is_up)
     return STEPS[i] * decade;
 }
 
-/* Ends on round numbers. */
+/* Extends the axis to round numbers. */
 static void settle(chart_axis *axis)
 {
     if (!(axis->high >= axis->low)) {
@@ -94,7 +94,7 @@ static size_t ticks_of(const chart_axis *a, double ticks[MOST_TICKS])
 {
     size_t count = 0;
     if (a->is_log) {
-        bool all = log10(a->high / a->low) < 4; /* else powers of ten alone */
+        bool all = log10(a->high / a->low) < 4; /* over larger ranges only powers of ten */
         double t = all ? a->low : pow(10, ceil(log10(a->low) - 1e-9));
         for (; t <= a->high * (1 + 1e-9) && count < MOST_TICKS; t = all ? round_log(t * 1.5, true) : t * 10)
             ticks[count++] = t;
@@ -106,7 +106,7 @@ static size_t ticks_of(const chart_axis *a, double ticks[MOST_TICKS])
     return count;
 }
 
-/* "250", "1 k", "20 M". */
+/* Formats a tick: "250", "1 k", "20 M". */
 static void tick_text(text *t, double x)
 {
     static const char *const UNITS[] = {"", " k", " M", " G", " T", " P"};

@@ -21,7 +21,8 @@ typedef struct chart {
 /* The style of charts, for the page's own style element. */
 extern const char CHART_STYLE[];
 
-/* Opens the picture and draws the grid. `label` is for screen readers. Axes without extent get one. */
+/* Opens the picture and draws the grid. `label` is for screen readers. An axis whose values are all equal is
+ * widened. */
 void chart_open(chart *c, text *out, chart_axis x, chart_axis y, const char *label);
 void chart_close(chart *c);
 

@@ -10,7 +10,7 @@ enum { SCHEMA = 1 }; /* version of the fields: doc/json.md */
 
 typedef struct gpu_report {
     const sooth_gpus *gpus;
-    const sooth_gpu *one; /* NULL: all */
+    const sooth_gpu *one; /* NULL to report all GPUs */
     sooth_report_options options;
     text *out;
 } gpu_report;
@@ -46,7 +46,7 @@ static const struct {
     {"bandwidth", "GB/s"}, {"L2", "MiB"},        {"power", "W"},
 };
 
-/* Vendors publish three or four digits; more would look exact. "-": the GPU has no such unit. */
+/* Formats a rate in three or four digits, as vendors publish it. "-" if the GPU has no such unit. */
 static void figure(char room[CELL_ROOM], double x)
 {
     if (isnan(x))
@@ -181,7 +181,7 @@ static void table_of_one(gpu_report *r)
     text_puts(r->out, "  ");
     text_name(r->out, sooth_gpu_file(r->one), SIZE_MAX, r->options.ascii);
     text_puts(r->out, "\n\n");
-    for (size_t i = 1; (field = sooth_gpu_field(i)); i++) { /* the name came first */
+    for (size_t i = 1; (field = sooth_gpu_field(i)); i++) { /* starts at 1, because the name was already written */
         char room[NUMBER_ROOM];
         const char *value = value_text(room, r->one, field), *origin = sooth_gpu_origin(r->one, field);
         if (!*value && !*origin)
@@ -307,7 +307,7 @@ static void csv_value(text *out, const sooth_gpu *gpu, const char *field)
     text_csv(out, as_text ? as_text : isnan(x) ? "" : number_real(room, x));
 }
 
-/* All: one row per GPU; one: one row per field. */
+/* Writes one row per GPU, or for a single GPU one row per field. */
 static void as_csv(gpu_report *r)
 {
     const char *field;

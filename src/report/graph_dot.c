@@ -5,7 +5,7 @@
 
 enum { NAME_COLUMNS = 40 };
 
-/* Only a quote ends a string in DOT, but labels interpret backslashes. */
+/* Escapes a label. Only a quote ends a string in DOT, but labels interpret backslashes. */
 static void escaped(text *t, const char *s)
 {
     for (; *s; s++) {

@@ -27,7 +27,7 @@ typedef struct drawing {
     picture p;
     layout l;
     int64_t most_macs;
-    double top, left; /* of the graph: below title and legend, in the middle of a narrow picture */
+    double top, left; /* position of the graph: below title and legend, centred if the picture is narrow */
 } drawing;
 
 /* ---- title and legend -------------------------------------------------------------------------------------------- */
@@ -83,7 +83,7 @@ static void head(drawing *d, double width)
     }
 }
 
-/* Every rule is scoped to this picture, which may be embedded in a page. */
+/* Every rule applies only inside this picture, because a page may embed it. */
 static void style(drawing *d)
 {
     static const struct {
@@ -125,7 +125,7 @@ static void style(drawing *d)
 
 /* ---- boxes ------------------------------------------------------------------------------------------------------- */
 
-/* Room left of the shape, in bold characters. */
+/* Number of columns left of the shape, for bold characters. */
 static size_t op_columns(const char *shape)
 {
     size_t used = name_width(shape) * 7 / 9;
@@ -191,7 +191,7 @@ static void end_box(drawing *d, size_t value, const char *role, double x, double
 
 /* Tracks in the gutters, so that edges of different values do not overlap. */
 typedef struct wrap_lanes {
-    int32_t *of_owner; /* + 1 */
+    int32_t *of_owner; /* index + 1 */
     int32_t *count;    /* by strip */
 } wrap_lanes;
 
@@ -200,7 +200,7 @@ static bool is_box(const drawing *d, int32_t node)
     return node < d->l.box_count;
 }
 
-/* An edge meets a box where it is straightest, not always in the middle. */
+/* An edge meets a box at the point where the edge is straightest, not always in the middle. */
 static double port(const drawing *d, int32_t node, double towards)
 {
     const layout_node *n = &d->l.nodes.items[node];
@@ -208,7 +208,8 @@ static double port(const drawing *d, int32_t node, double towards)
     return fmin(fmax(towards, n->x - reach), n->x + reach);
 }
 
-/* From the foot of one strip through the gutter to the head of the next: M, four rounded corners, down to y1. */
+/* Draws an edge between strips: from the foot of one strip through the gutter to the head of the next, with four
+ * rounded corners. */
 static void wrapped_path(drawing *d, double x0, double y0, double x1, double y1, int32_t strip, int32_t lane)
 {
     double offset = 7.0 * (lane % 7), radius = 7;
@@ -228,7 +229,7 @@ static void edge(drawing *d, const layout_link *step, wrap_lanes *wraps)
     const layout_row *above = &l->rows[from->row], *below = &l->rows[to->row];
     double y0 = above->y + BOX_HEIGHT, y1 = below->y;
     double x0 = d->left + port(d, step->from, to->x), x1 = d->left + port(d, step->to, from->x), bend = GAP_Y * 0.62;
-    if (above->strip != below->strip) { /* steps of one value share the way through the gutter */
+    if (above->strip != below->strip) { /* edges of one value share a track in the gutter */
         if (!wraps->of_owner[from->owner])
             wraps->of_owner[from->owner] = ++wraps->count[above->strip];
         wrapped_path(d, d->left + from->x, y0, d->left + to->x, y1, above->strip, wraps->of_owner[from->owner] - 1);
@@ -238,12 +239,12 @@ static void edge(drawing *d, const layout_link *step, wrap_lanes *wraps)
         text_printf(d->out, "<path d=\"M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", x0, y0, x0, y0 + bend, x1, y1 - bend,
                     x1, y1);
     }
-    if (!is_box(d, step->to)) /* through the lane's row */
+    if (!is_box(d, step->to)) /* through the row in the lane */
         text_printf(d->out, "V%.1f", y1 + BOX_HEIGHT);
     text_puts(d->out, is_box(d, step->to) ? "\" marker-end=\"url(#sooth-arrow)\"/>\n" : "\"/>\n");
 }
 
-/* A link too long to draw becomes a tag at the reader, with the name of the first source and the number of others. */
+/* Draws a link that is too long as a tag at the reader, with the name of the first source and the number of others. */
 static void references(drawing *d)
 {
     report *r = d->r;
@@ -300,8 +301,8 @@ void graph_svg(report *r)
         int64_t macs = sooth_layer_at(r->model, i).macs;
         d.most_macs = macs > d.most_macs ? macs : d.most_macs;
     }
-    /* The legend's height depends on the picture's width, which is known only after layout: the least width is
-     * assumed. */
+    /* The legend's height depends on the picture's width, which is only known after the layout, so the smallest
+     * width is assumed. */
     int64_t counts[32] = {0};
     int per_line = (LEAST_WIDTH - 2 * MARGIN) / LEGEND_ITEM, kinds = kinds_in_use(&d, counts);
     int legend_lines = (kinds + per_line - 1) / per_line;

@@ -35,7 +35,7 @@ void grid_printf(grid *g, const char *format, ...)
 
 static void row(grid *g, const size_t *width, const char *const *cells)
 {
-    size_t last = g->column_count - 1; /* no trailing blanks */
+    size_t last = g->column_count - 1; /* no spaces at the end of the line */
     while (last > 0 && (!width[last] || (cells && !*cells[last])))
         last--;
     text_repeat(g->out, " ", MARGIN);
@@ -52,7 +52,7 @@ static void row(grid *g, const size_t *width, const char *const *cells)
     text_puts(g->out, "\n");
 }
 
-/* A column of width 0 is omitted. Returns the width of the table. */
+/* Computes the widths of the columns; a column of width 0 is omitted. Returns the width of the table. */
 static size_t fit(const grid *g, size_t *width, size_t whole)
 {
     size_t room = g->options->columns > MARGIN ? g->options->columns - MARGIN : SIZE_MAX;

@@ -1,5 +1,5 @@
-/* grid.h: a table with columns as wide as their contents. On a narrow terminal spare columns are dropped and the first
- * one is shortened. */
+/* grid.h: a table with columns as wide as their contents. On a narrow terminal it drops spare columns and shortens
+ * the first one. */
 #ifndef SOOTH_REPORT_GRID_H
 #define SOOTH_REPORT_GRID_H
 
@@ -11,7 +11,7 @@ enum { GRID_COLUMNS = 16 };
 typedef struct grid_column {
     const char *title;
     cell_align align;
-    int spare; /* the highest is dropped first on a narrow terminal; 0 stays */
+    int spare; /* order of removal on a narrow terminal, highest first; 0: never removed */
 } grid_column;
 
 typedef struct grid {

@@ -1,5 +1,5 @@
-/* inspect_csv.c: `sooth inspect --format csv`: a header and one row per layer, or per tensor with --values. No totals:
- * sums of columns give them. An empty field is unknown. */
+/* inspect_csv.c: `sooth inspect --format csv`: a header and one row per layer, or per tensor with --values. There is
+ * no row of totals, which are the sums of the columns. An empty field is unknown. */
 #include "report/report.h"
 
 #include <inttypes.h>

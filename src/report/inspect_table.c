@@ -11,7 +11,7 @@ static const char *const TITLES[COLUMN_COUNT] = {"layer", "operator", "output", 
 
 enum { MARGIN = 2, GAP = 2, WIDEST_NAME = 200 };
 
-/* A number and its text. */
+/* A cached number and its text. */
 typedef struct kept {
     int64_t number;
     char text[NUMBER_ROOM];
@@ -21,8 +21,8 @@ enum { KEPT_BITS = 8 };
 typedef struct table {
     report *r;
     size_t width[COLUMN_COUNT];   /* 0: dropped */
-    const char *times;            /* between dimensions */
-    kept kept[2][1 << KEPT_BITS]; /* plain numbers, bytes */
+    const char *times;            /* multiplication sign between dimensions */
+    kept kept[2][1 << KEPT_BITS]; /* cached texts: of plain numbers, of bytes */
 } table;
 
 /* ---- style ------------------------------------------------------------------------------------------------------- */
@@ -46,7 +46,7 @@ static const char *kind_color(const char *kind)
     return NULL;
 }
 
-/* A cell in the colour of its kind; kinds without one stay as the line is. */
+/* Writes a cell in the colour of its kind; other kinds keep the colour of the line. */
 static void colored_cell(report *r, const char *kind, const char *s, size_t width)
 {
     const char *code = kind_color(kind);
@@ -93,7 +93,7 @@ static size_t widest_name(report *r, size_t count, size_t (*at)(const sooth_mode
     return widest;
 }
 
-/* Names of tensors leave room for type and shape. */
+/* Width for tensor names that leaves room for type and shape. */
 static size_t tensor_name_room(report *r, size_t widest)
 {
     size_t most = r->options.columns > 80 ? r->options.columns - 50 : r->options.columns ? 30 : WIDEST_NAME;
@@ -162,7 +162,7 @@ static const char *row_shape(table *t, const report_row *row)
     return report_shape(t->r, value, t->times);
 }
 
-/* Layers repeat each other's numbers, so the latest texts are cached. */
+/* Caches the latest texts, because layers repeat each other's numbers. */
 static const char *kept_number(table *t, bool is_bytes, int64_t n)
 {
     kept *k = &t->kept[is_bytes][((uint64_t)n * 0x9E3779B97F4A7C15u) >> (64 - KEPT_BITS)];
@@ -213,7 +213,7 @@ static size_t table_width(const table *t)
     return width - GAP;
 }
 
-/* Shrinks a column by the excess, down to its least width. */
+/* Narrows a column by the excess, but not below its least width. */
 static void narrow(table *t, column c, size_t least, size_t room)
 {
     size_t width = table_width(t);
@@ -351,7 +351,7 @@ static void operators(table *t)
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
-/* A sum that depends on unbound dimensions is an expression. */
+/* A sum that depends on unbound dimensions is written as an expression. */
 static void total_line(report *r, const char *title, const char *expression, const char *number, const char *brief)
 {
     text_printf(r->out, "  %-12s ", title);

@@ -68,7 +68,8 @@ static void quoted(json *j, const char *s)
         else if (c == '\t')
             text_puts(j->out, "\\t");
         else if (c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x2028 || c == 0x2029)
-            text_printf(j->out, "\\u%04x", (unsigned)c); /* stricter than JSON: safe on terminals and in scripts */
+            /* escapes more than JSON requires, which is safe on terminals and in scripts */
+            text_printf(j->out, "\\u%04x", (unsigned)c);
         else
             text_character(j->out, c);
     }

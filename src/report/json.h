@@ -23,7 +23,7 @@ void json_close(json *j, char bracket);           /* '}' or ']' */
 void json_key(json *j, const char *key);
 void json_string(json *j, const char *s);
 void json_number(json *j, int64_t n); /* null if negative: unknown */
-void json_real(json *j, double x);    /* null if not finite, or 1e12 or more, which has no meaning */
+void json_real(json *j, double x);    /* null if it is not finite or at least 1e12 */
 void json_null(json *j);
 void json_bool(json *j, bool b);
 
@@ -31,7 +31,7 @@ void json_bool(json *j, bool b);
  * (doc/json.md). `weights` is NULL or "" for an answer that needs no predictor. */
 void json_identity(json *j, int schema, const char *weights);
 
-/* The most frequent pairs. */
+/* The most common pairs of key and value. */
 void json_pair_string(json *j, const char *key, const char *s);
 void json_pair_text(json *j, const char *key, const char *s); /* null if it is NULL or empty */
 void json_pair_number(json *j, const char *key, int64_t n);

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 enum { SWEEPS = 8, LONGEST_LANE = 64, SHORTEST_LANE = 3 };
-static const double ASPECT = 1.5; /* of the whole picture, width to height */
+static const double ASPECT = 1.5; /* aspect ratio of the whole picture, width ÷ height */
 
 /* ---- rows -------------------------------------------------------------------------------------------------------- */
 
@@ -12,19 +12,20 @@ static void assign_rows(layout *l)
 {
     layout_node *n = l->nodes.items;
     size_t count = (size_t)l->box_count;
-    int32_t *lowest = ARENA_ARRAY(l->arena, int32_t, count); /* row that a box must stay above; 0: none */
+    /* smallest row of the boxes that read it; 0 if none does */
+    int32_t *lowest = ARENA_ARRAY(l->arena, int32_t, count);
     bool *has_source = ARENA_ARRAY(l->arena, bool, count), *from_input = ARENA_ARRAY(l->arena, bool, count);
     for (int32_t i = 0; i < l->input_count; i++)
         from_input[i] = true;
-    for (int32_t i = 0; i < l->link_count; i++) { /* sorted by `to`, so n[from] is final */
+    for (int32_t i = 0; i < l->link_count; i++) { /* links are sorted by `to`, so n[from] is final */
         layout_link k = l->links[i];
         if (n[k.to].row <= n[k.from].row)
             n[k.to].row = n[k.from].row + 1;
         has_source[k.to] = true;
         from_input[k.to] = from_input[k.to] || from_input[k.from];
     }
-    /* Puts inputs, and results of constants alone, right above their readers instead of at the top. From the last box
-     * to the first, so that readers have their final rows. */
+    /* Moves inputs, and results of constants, from the top to the row above their readers. Goes from the last box to
+     * the first, so that readers already have their final rows. */
     int32_t last = 0, link = l->link_count;
     for (int32_t i = l->box_count - 1; i >= 0; i--) {
         if (lowest[i] && (!has_source[i] || !from_input[i]))
@@ -42,8 +43,8 @@ static void assign_rows(layout *l)
 
 /* ---- strips ------------------------------------------------------------------------------------------------------ */
 
-/* Cost of a cut between a row and the next: two per value that crosses it, one per link of it. Links too long to draw
- * do not count. */
+/* Cost of a cut between two rows: two per value that crosses it, and one per link of that value. Links too long to
+ * be drawn do not count. */
 static int32_t *count_passing(layout *l)
 {
     int32_t *passing = ARENA_ARRAY(l->arena, int32_t, (size_t)l->row_count + 1);
@@ -75,7 +76,7 @@ static void cut_strips(layout *l)
     int32_t widest = 1;
     for (int32_t r = 0; r < l->row_count; r++)
         widest = in_row[r] > widest ? in_row[r] : widest;
-    /* A strip is about as wide as the middle between its mean and its widest row: one very wide row must not decide. */
+    /* Target width of a strip: between the mean and the widest row, because one very wide row must not decide alone. */
     double boxes = ((widest < 6 ? widest : 6) + (double)l->box_count / l->row_count) / 2;
     double strip_width = boxes * (l->box_width + l->gap_x) + l->gutter, row_height = l->box_height + l->gap_y;
     double wanted = floor(sqrt(ASPECT * l->row_count * row_height / strip_width) + 0.3);
@@ -91,7 +92,7 @@ static void cut_strips(layout *l)
         if (s + 1 < count) {
             int32_t slack = l->row_count / count / 5;
             end = (int32_t)((int64_t)l->row_count * (s + 1) / count);
-            /* The cheapest cut; of equal ones, the nearest to the middle of the slack. */
+            /* Finds the cheapest cut; among equal ones, that nearest to the middle of the allowed range. */
             for (int32_t d = 1, middle = end; d <= slack; d++) {
                 if (passing[middle - d - 1] < passing[end - 1])
                     end = middle - d;
@@ -113,7 +114,7 @@ static int32_t span(const layout *l, int32_t link)
     return l->nodes.items[l->links[link].to].row - l->nodes.items[l->links[link].from].row;
 }
 
-/* The longest link that is drawn, so that lanes stay a small multiple of the boxes. */
+/* Length of the longest link that is drawn, which limits lanes to a small multiple of the boxes. */
 static int32_t longest_drawn(layout *l)
 {
     int32_t *reach = ARENA_ARRAY(l->arena, int32_t, (size_t)l->box_count);
@@ -139,12 +140,12 @@ static void add_step(layout *l, int32_t from, int32_t to)
     *step = (layout_link){from, to};
 }
 
-/* One chain of lanes per box serves all of its readers. */
+/* Adds lanes. One chain of lanes per box serves all its readers. */
 static void add_lanes(layout *l)
 {
     l->is_reference = ARENA_ARRAY(l->arena, bool, (size_t)l->link_count);
     int32_t longest = longest_drawn(l);
-    int32_t *first_lane = ARENA_ARRAY(l->arena, int32_t, (size_t)l->box_count); /* + 1 */
+    int32_t *first_lane = ARENA_ARRAY(l->arena, int32_t, (size_t)l->box_count); /* index + 1 */
     int32_t *lane_count = ARENA_ARRAY(l->arena, int32_t, (size_t)l->box_count);
     for (int32_t i = 0; i < l->link_count; i++) {
         int32_t from = l->links[i].from, to = l->links[i].to, length = span(l, i);
@@ -198,7 +199,7 @@ static int compare_ranked(const void *a, const void *b)
     return x->position < y->position ? -1 : x->position > y->position;
 }
 
-/* Neighbours in step order, not yet sorted by position: enough for means. */
+/* Lists the neighbours in the order of steps; sorted positions are not needed for means. */
 static layout_neighbours unsorted_neighbours(layout *l, bool above, bool across_strips)
 {
     layout_neighbours result = {.start = ARENA_ARRAY(l->arena, int32_t, (size_t)l->nodes.count + 1),
@@ -217,7 +218,7 @@ static layout_neighbours unsorted_neighbours(layout *l, bool above, bool across_
         if (pass == 0) {
             for (int32_t n = 0; n < l->nodes.count; n++)
                 result.start[n + 1] += result.start[n];
-        } else { /* filling has moved every start to its end */
+        } else { /* filling the list has moved every start to its end */
             for (int32_t n = l->nodes.count; n > 0; n--)
                 result.start[n] = result.start[n - 1];
             result.start[0] = 0;
@@ -233,7 +234,7 @@ static void sweep_row(layout *l, layout_row *row, const layout_neighbours *n, ra
         double sum = 0;
         for (int32_t k = start; k < end; k++) {
             const layout_node *other = &l->nodes.items[n->nodes[k]];
-            /* Relative to the row's length, so that rows of different lengths compare. */
+            /* Position relative to the row's length, which makes rows of different lengths comparable. */
             sum += (other->position + 0.5) / l->rows[other->row].count;
         }
         double own = (i + 0.5) / row->count;

@@ -21,17 +21,17 @@ typedef struct layout_link {
 /* A box, or a lane: the place where an edge crosses a row. Boxes come first, under their own numbers. */
 typedef struct layout_node {
     int32_t row;
-    int32_t position; /* in its row */
-    int32_t owner;    /* the box whose output passes here; a box owns itself */
-    double x;         /* of its middle */
-    double width;     /* with nothing around it */
+    int32_t position; /* index in its row */
+    int32_t owner;    /* box whose output runs through this lane; a box owns itself */
+    double x;         /* x coordinate of its middle */
+    double width;     /* width without margins */
 } layout_node;
 
 typedef struct layout_row {
-    int32_t *nodes; /* left to right */
+    int32_t *nodes; /* from left to right */
     int32_t count, capacity;
     int32_t strip;
-    double y; /* of its upper side */
+    double y; /* y coordinate of its upper side */
 } layout_row;
 
 typedef struct layout_strip {
@@ -54,8 +54,8 @@ typedef struct layout {
     struct {
         layout_link *items;
         int32_t count, capacity;
-    } steps;            /* between nodes of neighbouring rows: what is drawn */
-    bool *is_reference; /* of each link: too long to be drawn */
+    } steps;            /* drawn edges between nodes of neighbouring rows */
+    bool *is_reference; /* indexed by link: too long to be drawn */
     layout_row *rows;
     int32_t row_count;
     layout_strip *strips;
@@ -69,8 +69,8 @@ void layout_make(layout *l);
 void layout_place(layout *l);
 
 typedef struct layout_neighbours {
-    int32_t *start; /* by node; start[n + 1] ends its range */
-    int32_t *nodes; /* sorted by position */
+    int32_t *start; /* indexed by node: its first neighbour; start[n + 1] is the end */
+    int32_t *nodes; /* neighbours of each node, sorted by position */
 } layout_neighbours;
 /* Neighbours in the row above or below that are in the same strip. */
 layout_neighbours layout_find_neighbours(layout *l, bool above);

@@ -11,12 +11,12 @@
 typedef struct placement {
     layout *l;
     const layout_strip *strip;
-    bool *clashes; /* of each step up, by index into up->nodes: must not be straightened */
+    bool *clashes; /* indexed by step up (as in up->nodes): crosses a straight step, so must not be straightened */
     const layout_neighbours *up, *down;
-    int32_t *up_index;     /* of each step down: its index among the steps up */
-    int32_t *root, *align; /* blocks: the first node, and a ring through its nodes */
+    int32_t *up_index;     /* indexed by step down: index of the same step among the steps up */
+    int32_t *root, *align; /* blocks: the first node, and a ring of links through the nodes */
     double *x[4];
-    /* The graph of blocks, by root. */
+    /* Graph of blocks, indexed by their roots. */
     int32_t *pending, *queue;
     int32_t *strip_nodes;
     int32_t strip_node_count;
@@ -27,7 +27,7 @@ static bool is_lane(const layout *l, int32_t node)
     return node >= l->box_count;
 }
 
-/* Steps between lanes are always straight; marks the other steps that cross one. */
+/* Marks steps that cross a step between lanes, because lanes are always straight. */
 static void mark_clashes(placement *p)
 {
     layout *l = p->l;
@@ -60,7 +60,7 @@ static void mark_clashes(placement *p)
     }
 }
 
-/* Longest path through boxes from a node to an end of its strip. */
+/* Measures, in boxes, the longest path from each node to an end of its strip. */
 static void measure_depth(placement *p, const layout_neighbours *n, bool from_below, int32_t *depth)
 {
     layout *l = p->l;
@@ -76,12 +76,12 @@ static void measure_depth(placement *p, const layout_neighbours *n, bool from_be
     }
 }
 
-/* Keeps the trunk of a network straight: of the steps at a box, those of the longest branch have priority, and equal
- * branches share it. */
+/* Keeps the trunk of a network straight: at a box, the steps on the longest branch have priority. Equal branches
+ * share it. */
 static void mark_side_branches(placement *p)
 {
     layout *l = p->l;
-    int32_t *below = p->root, *above = p->align; /* not in use yet */
+    int32_t *below = p->root, *above = p->align; /* arrays that are free at this stage */
     measure_depth(p, p->down, true, below);
     measure_depth(p, p->up, false, above);
     for (int32_t i = 0; i < p->strip_node_count; i++) {
@@ -135,8 +135,8 @@ static void align_blocks(placement *p, bool upward, bool leftward)
         align_row(p, &p->l->rows[upward ? r : first + end - 1 - r], upward, leftward);
 }
 
-/* The neighbour in the row, -1 if there is none: `before` selects the previous one in packing order, which is the left
- * one if nodes are packed leftward. */
+/* Returns the neighbour in the row; -1 if there is none. `before` selects the previous one in packing order, which
+ * is the left one when packing leftward. */
 static int32_t beside(const layout *l, int32_t node, bool leftward, bool before)
 {
     const layout_node *n = &l->nodes.items[node];
@@ -150,7 +150,7 @@ static double distance(const layout *l, int32_t a, int32_t b)
     return (l->nodes.items[a].width + l->nodes.items[b].width) / 2 + l->gap_x;
 }
 
-/* Packs each block as far to the side as the blocks before it allow, then pulls each towards those after it. */
+/* Packs each block as far to the side as earlier blocks allow, then moves each towards later ones. */
 static void pack_blocks(placement *p, bool leftward, double *x)
 {
     layout *l = p->l;
@@ -214,7 +214,7 @@ static void extent(const placement *p, const double *x, double *least, double *m
     }
 }
 
-/* Aligns the four results with the narrowest, on the side that each leans to. */
+/* Shifts the four results to one side of the narrowest: the side to which each leans. */
 static void combine(placement *p)
 {
     double least[4], most[4];
@@ -240,12 +240,12 @@ static void combine(placement *p)
     }
 }
 
-/* For each step down, the index of the same step among those up. Both lists are walked from left to right. */
+/* Finds for each step down the index of the same step among those up, by walking both lists from left to right. */
 static void match_steps(placement *p)
 {
     layout *l = p->l;
     for (int32_t i = 0; i < p->strip_node_count; i++)
-        p->pending[p->strip_nodes[i]] = 0; /* here: how many steps up of the node were matched */
+        p->pending[p->strip_nodes[i]] = 0; /* now the number of steps up of the node that were matched */
     for (int32_t r = p->strip->first_row; r < p->strip->end_row; r++) {
         for (int32_t i = 0; i < l->rows[r].count; i++) {
             int32_t node = l->rows[r].nodes[i];
@@ -259,7 +259,7 @@ static void match_steps(placement *p)
 
 void layout_place(layout *l)
 {
-    /* Nodes keep their numbers, so arrays have room for all nodes: allocated once for all strips. */
+    /* Indexed by node of the whole graph, so one allocation serves all strips. */
     size_t count = (size_t)l->nodes.count, steps = (size_t)l->steps.count;
     layout_neighbours up = layout_find_neighbours(l, true), down = layout_find_neighbours(l, false);
     placement p = {.l = l, .up = &up, .down = &down};

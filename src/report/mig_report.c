@@ -20,7 +20,7 @@ const char *mig_letter(mig_report *r, size_t workload)
 
 /* ---- JSON -------------------------------------------------------------------------------------------------------- */
 
-/* Omitted if unknown: a null would look like an answer. */
+/* Writes an interval, or nothing if it is unknown, because null would look like an answer. */
 static void known_interval(json *j, const char *key, sooth_interval x)
 {
     if (!isnan(x.value))
@@ -150,7 +150,7 @@ static void mig_write_csv(mig_report *r)
 
 /* ---- mig-parted -------------------------------------------------------------------------------------------------- */
 
-/* Profiles of a GPU and their numbers as one text: equal for GPUs with equal slices. */
+/* Key of a GPU: its profiles and their numbers. GPUs with equal slices have equal keys. */
 static const char *devices_of(mig_report *r, size_t gpu)
 {
     str all = {"", 0};
@@ -169,7 +169,7 @@ static const char *devices_of(mig_report *r, size_t gpu)
     return all.ptr;
 }
 
-/* mig-parted chooses the slots itself; it tries orders until one works. */
+/* Writes only numbers of slices, because mig-parted chooses the slots by trying orders until one works. */
 static void mig_write_parted(mig_report *r)
 {
     text *out = r->out;
@@ -217,7 +217,7 @@ static writer writer_of(sooth_format format)
     }
 }
 
-/* Separate from the public function, because setjmp loses what its own function changes. */
+/* A separate function, because longjmp may lose local changes in the function that called setjmp. */
 static bool write_report(mig_report *r, writer write)
 {
     if (setjmp(r->out->fail->jump))

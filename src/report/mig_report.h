@@ -16,7 +16,7 @@ typedef struct mig_report {
 /* "A", "B" … "Z", "27": label of a workload in pictures. */
 const char *mig_letter(mig_report *r, size_t workload);
 
-/* The writers that have a file of their own. */
+/* Writers in files of their own. */
 void mig_write_table(mig_report *r);
 void mig_write_svg(mig_report *r);
 

@@ -1,4 +1,4 @@
-/* mig_svg.c: a layout as a picture: memory slots of each GPU, slices as boxes in the colour of their model. */
+/* mig_svg.c: draws a layout: the memory slots of each GPU, with slices as boxes in the colour of their model. */
 #include "report/mig_report.h"
 
 #include <stdlib.h>

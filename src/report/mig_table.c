@@ -140,12 +140,12 @@ static void summary(mig_report *r)
 /* Characters of the frame: horizontal, vertical, and corners and crossings. */
 typedef struct frame {
     const char *across, *down, *free;
-    const char *top[3], *bottom[3]; /* left, between, right */
+    const char *top[3], *bottom[3]; /* left corner, crossing, right corner */
 } frame;
 static const frame LINES = {"─", "│", "·", {"┌", "┬", "┐"}, {"└", "┴", "┘"}};
 static const frame ASCII_LINES = {"-", "|", ".", {"+", "+", "+"}, {"+", "+", "+"}};
 
-/* The number of slots of the box at slot `at`, and its slice; SIZE_MAX: none. */
+/* Returns the number of slots of the box that begins at `at`, and its slice (SIZE_MAX if it is free). */
 static int next_box(mig_report *r, size_t gpu, int at, size_t *slice)
 {
     for (size_t i = 0; i < sooth_mig_placed_count(r->plan, gpu); i++) {
@@ -185,7 +185,7 @@ static void boxes(mig_report *r, size_t gpu, const frame *f)
             sooth_mig_placed s = sooth_mig_placed_at(r->plan, gpu, slice);
             const char *letter = mig_letter(r, s.workload);
             int used = (int)(strlen(s.profile) + strlen(letter)) + 1;
-            if (used > room) { /* too narrow for both: show the model */
+            if (used > room) { /* if there is no room for both, show the model */
                 used = (int)strlen(letter);
                 text_printf(r->out, "%*s%s%*s", (room - used) / 2, "", letter, room - used - (room - used) / 2, "");
             } else {
@@ -234,7 +234,8 @@ static bool has_note(mig_report *r, size_t workload, const char *wanted)
     return false;
 }
 
-/* Text of a file may be in it. A note of all workloads appears alone, others after the letters of their workloads. */
+/* Prints a note, which may contain text from a file. A note on all workloads stands alone, others after the letters
+ * of their workloads. */
 static void note_line(mig_report *r, size_t first, const char *note)
 {
     str whose = {"", 0};

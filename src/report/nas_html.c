@@ -10,7 +10,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { MOST_POINTS = 3000 }; /* of a cloud: more make the page slow, and hide each other */
+enum { MOST_POINTS = 3000 }; /* limit on the points of a cloud: more of them hide each other and make the page slow */
 
 static void heading(text *o, const char *title, const char *note)
 {
@@ -59,7 +59,7 @@ static void cards(nas_report *r)
     text_puts(r->out, "</div>\n");
 }
 
-/* Draws every n-th candidate, so that at most MOST_POINTS are drawn. */
+/* Returns the step between drawn candidates, so that at most MOST_POINTS are drawn. */
 static size_t stride_of(const nas_report *r)
 {
     size_t count = r->totals.feasible;

@@ -138,7 +138,7 @@ static void nas_json(nas_report *r)
     json_pair_string(j, "runtime", t->runtime);
     json_pair_string(j, "mode", t->mode);
     json_pair_string(j, "search", t->method);
-    json_key(j, "candidates"); /* beyond 2^63 it is a number with an exponent */
+    json_key(j, "candidates"); /* written with an exponent if it is beyond 2^63 */
     if (t->candidates < 9e15)
         json_number(j, (int64_t)t->candidates);
     else

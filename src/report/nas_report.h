@@ -11,12 +11,12 @@ typedef struct nas_report {
     sooth_report_options options;
     text *out;
     arena *scratch;
-    size_t top; /* of the best to list */
+    size_t top; /* number of best candidates to list */
     bool has_accuracy, has_trials;
     char architecture[SOOTH_NAS_NAME_ROOM], graph[SOOTH_NAS_NAME_ROOM];
 } nas_report;
 
-/* Names of a candidate, into the report's rooms. */
+/* Writes the names of a candidate to the report's buffers. */
 void nas_names(nas_report *r, size_t candidate);
 
 void nas_table(nas_report *r);

@@ -1,4 +1,4 @@
-/* page.h: shared by all HTML pages: style, light and dark; sortable tables; cards; numbers of SVG. Pages are
+/* page.h: shared by all HTML pages: a light and a dark style, sortable tables, cards, numbers in SVG. Pages are
  * self-contained and well-formed XML. */
 #ifndef SOOTH_REPORT_PAGE_H
 #define SOOTH_REPORT_PAGE_H

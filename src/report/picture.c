@@ -40,7 +40,7 @@ box_role picture_box(const picture *p, int32_t box, size_t *index)
     return BOX_OUTPUT;
 }
 
-/* Layers may have values that a recovery pass added after those of the file. */
+/* Large enough for layers' values that recovery passes added after those of the file. */
 static size_t value_limit(const sooth_model *m)
 {
     size_t limit = sooth_value_count(m);
@@ -55,7 +55,7 @@ static size_t value_limit(const sooth_model *m)
     return limit;
 }
 
-/* `seen[from]` is the last box connected with `from`: an edge is drawn once. */
+/* `seen[from]` is the last box connected with `from`, so that each edge is drawn once. */
 static void connect(picture *p, const int32_t *maker, int32_t *seen, size_t limit, size_t value, int32_t to)
 {
     if (value >= limit || maker[value] == 0)
@@ -81,7 +81,7 @@ void picture_make(picture *p, report *r)
     p->box_count = (int32_t)(inputs + layers + outputs);
 
     size_t limit = value_limit(m);
-    int32_t *maker = ARENA_ARRAY(r->scratch, int32_t, limit); /* box + 1 */
+    int32_t *maker = ARENA_ARRAY(r->scratch, int32_t, limit); /* indexed by value: box + 1 */
     int32_t *seen = ARENA_ARRAY(r->scratch, int32_t, (size_t)p->box_count);
     for (size_t i = 0; i < inputs; i++)
         maker[sooth_input(m, i)] = (int32_t)i + 1;

@@ -42,12 +42,12 @@ static void totals_row(text *out, const sooth_prediction *p, const sooth_predict
     for (size_t i = 0, count; sooth_prediction_unknown(p, i, &count); i++)
         unknown += (int64_t)count;
     text_csv_number(out, unknown);
-    text_puts(out, ",\n"); /* no error */
+    text_puts(out, ",\n"); /* the error field is empty */
 }
 
 static void refused_row(text *out, const sooth_prediction_totals *others, const sooth_refusal *no)
 {
-    enum { BEFORE_MIG = 9, AFTER_MIG = 13 }; /* figures, all empty */
+    enum { BEFORE_MIG = 9, AFTER_MIG = 13 }; /* numbers of empty fields before and after the column "mig" */
     text_csv(out, others->file);
     text_csv_text(out, no->gpu);
     text_csv_number(out, no->batch > 0 ? no->batch : -1);

@@ -7,7 +7,7 @@
 
 enum { SCHEMA = 1 }; /* version of the fields: doc/json.md */
 
-/* Null if unknown. */
+/* Writes null if unknown. */
 static void pair_bool_if(json *j, const char *key, bool is_known, bool value)
 {
     json_key(j, key);

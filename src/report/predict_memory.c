@@ -85,14 +85,14 @@ static double y_of(const canvas *c, double mib)
     return HEIGHT - BOTTOM - (HEIGHT - TOP - BOTTOM) * mib / c->all_mib;
 }
 
-/* With a decimal point in any locale. */
+/* Writes coordinates with a decimal point in any locale. */
 static void place(text *out, const char *command, double x, double y)
 {
     char a[NUMBER_ROOM], b[NUMBER_ROOM];
     text_printf(out, "%s%s %s", command, number_real(a, round(x * 10) / 10), number_real(b, round(y * 10) / 10));
 }
 
-/* One step per point; closed down to `floor_mib` for an area. */
+/* Draws one step per point. For an area, closes it down to `floor_mib`. */
 static void steps(const canvas *c, const char *class, const memory_point *points, size_t count, double base_mib,
                   bool is_reserved)
 {
@@ -128,7 +128,7 @@ static void label(const canvas *c, double x, double y, const char *anchor, const
     text_puts(c->out, "</text>\n");
 }
 
-/* Lines at 1, 2 or 5 times a power of ten. */
+/* Distance between grid lines: 1, 2 or 5 times a power of ten. */
 static double tick_of(double most)
 {
     double tick = pow(10, floor(log10(most / 4)));

@@ -8,18 +8,20 @@
 typedef struct memory_share {
     const char *name; /* as in JSON */
     double mib;
-    const char *note; /* for people */
+    const char *note; /* note for people */
 } memory_share;
 enum { MEMORY_SHARES = 8 };
 void memory_shares(const sooth_memory *m, memory_share shares[MEMORY_SHARES]);
 
-/* "fits", "does not fit", or that only the estimate fits; NULL if the GPU's memory is unknown. */
+/* "fits", "does not fit", or a text for an estimate that fits with an upper end that does not; NULL if the GPU's
+ * memory is unknown. */
 const char *memory_verdict(const sooth_memory *m);
 
 /* Indices of the layers whose tensors are alive at the peak, the largest first. */
 size_t *memory_largest_layers(predict_report *r, const sooth_prediction *p, size_t *count);
 
-/* A point in time: one per kernel, or at most `most`, each for the kernel with the most memory of its group. */
+/* A point in time. There is one per kernel, or at most `most`: each then stands for a group of kernels, by its
+ * kernel with the most memory. */
 typedef struct memory_point {
     double begin_ms, end_ms;
     double allocated_mib, reserved_mib; /* without the context */

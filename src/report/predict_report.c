@@ -98,7 +98,7 @@ static const char *misuse(const sooth_report_options *o, size_t count)
     return NULL;
 }
 
-/* Separate from the public function, because setjmp loses what its own function changes. */
+/* A separate function, because longjmp may lose local changes in the function that called setjmp. */
 static bool write_report(predict_report *r)
 {
     static void (*const writers[])(predict_report *) = {

@@ -67,7 +67,8 @@ static void figure(predict_report *r, const char *name, const char *value, const
     text_printf(r->out, "  %-16s  ", name);
     style(r, "1");
     size_t width = strlen(value);
-    text_cell(r->out, value, width > 12 ? width : 12, CELL_RIGHT, r->options.ascii); /* a number is never shortened */
+    /* a column of at least 12, because a number is never shortened */
+    text_cell(r->out, value, width > 12 ? width : 12, CELL_RIGHT, r->options.ascii);
     style(r, "0");
     text_printf(r->out, "  %s\n", note);
 }
@@ -301,7 +302,7 @@ static void kernels(predict_report *r, const sooth_prediction *p)
     grid_write(&g);
 }
 
-/* Text of a file may be in it. */
+/* Prints a note, which may contain text from a file. */
 static void note_line(predict_report *r, const char *whose, const char *note)
 {
     text_puts(r->out, "  ");
@@ -333,7 +334,7 @@ static bool has_note(const sooth_prediction *p, const char *wanted)
     return false;
 }
 
-/* A note of all predictions appears alone, others after the names of their GPUs. */
+/* A note on all predictions stands alone, others after the names of their GPUs. */
 static void compared_note(predict_report *r, size_t first, const char *note)
 {
     str whose = {"", 0};
@@ -351,7 +352,7 @@ static void compared_note(predict_report *r, size_t first, const char *note)
     note_line(r, all ? "" : whose.ptr, note);
 }
 
-/* Reasons of empty rows; once per GPU if all batches have the same. */
+/* Prints the reasons of empty rows, once per GPU if they are the same for all batches. */
 static void refusals(predict_report *r)
 {
     const sooth_refusal *all = r->options.refusals;

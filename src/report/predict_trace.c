@@ -24,7 +24,7 @@ static void name_track(json *j, const char *what, int64_t process, int64_t track
     json_close(j, '}');
 }
 
-/* The object stays open for the arguments. */
+/* Leaves the object open for the arguments. */
 static void begin_event(json *j, int64_t process, int64_t track, const char *name, const char *category,
                         double start_us, double length_us)
 {
@@ -82,7 +82,7 @@ static void timeline(predict_report *r, json *j, int64_t process, const sooth_pr
         sooth_predicted_kernel k = sooth_predicted_kernel_at(p, i);
         double whole_us = k.latency_ms * 1e3, busy_us = fmin(k.device_us, whole_us); /* rounding */
         double start_us = now_us + whole_us - busy_us;
-        /* The host runs ahead of the device; a launch ends before its kernel begins. */
+        /* The host runs ahead of the device, so a launch ends before its kernel begins. */
         double launch_us = fmin(k.host_us, fmax(start_us - host_us, 0));
         begin_event(j, process, HOST_TRACK, k.op, "launch", host_us, launch_us);
         end_event(j);

@@ -49,9 +49,9 @@ const char *report_sum(report *r, const figures *f, figure_bit which, int64_t kn
 /* ---- slots by name: a small hash table --------------------------------------------------------------------------- */
 
 typedef struct slots {
-    size_t *items; /* index + 1; 0 is free */
+    size_t *items; /* index + 1; 0: free */
     struct {
-        str *items; /* by index */
+        str *items; /* keys, by index */
         int32_t count, capacity;
     } keys;
     size_t mask;
@@ -81,7 +81,7 @@ static slots slots_new(arena *a)
     return s;
 }
 
-/* The index of the key; a new key gets the next one. */
+/* Returns the index of a key; a new key gets the next index. */
 static size_t slots_index(slots *s, str key)
 {
     size_t *slot = slot_of(s, key);
@@ -110,7 +110,7 @@ static str scope_of(const char *name, size_t depth)
     return (str){name, (size_t)(end - name)};
 }
 
-/* Unknown values may be large: they sort before nothing and after every known value. */
+/* Sort key of a number: unknown values, which may be large, come after all known ones. */
 static int larger_first(int64_t a, int64_t b)
 {
     bool a_known = a > 0, b_known = b > 0;
@@ -294,7 +294,7 @@ const char *report_shape(report *r, size_t index, const char *separator)
     return joined;
 }
 
-/* Mostly shapes as text, which a hostile file can make long. */
+/* Memory is mostly for shapes as text, which a hostile file can make long. */
 static const size_t SCRATCH_CAP = (size_t)1 << 30;
 
 /* ---- the public function ----------------------------------------------------------------------------------------- */
@@ -311,7 +311,7 @@ static const char *misuse(const sooth_report_options *o)
     return NULL;
 }
 
-/* Separate from sooth_report, because setjmp loses what its own function changes. */
+/* A separate function, because longjmp may lose local changes in the function that called setjmp. */
 static bool write_report(report *r)
 {
     static void (*const writers[])(report *) = {inspect_table, inspect_json, inspect_csv, graph_dot, graph_svg};

@@ -11,7 +11,7 @@
 /* Sums skip unknown values; a sum without any known value is unknown. */
 typedef struct figures {
     int64_t params, macs, flops, weight_bytes, activation_bytes;
-    uint8_t partial; /* bits of figure_bit: an unknown value is missing in the sum */
+    uint8_t partial; /* bits of figure_bit: figures whose sum lacks an unknown value */
 } figures;
 
 typedef enum figure_bit {
@@ -45,12 +45,12 @@ typedef struct report {
     sooth_report_options options;
     text *out;
     arena *scratch;
-    report_row *rows; /* NULL: one per layer, made on demand */
+    report_row *rows; /* NULL if there is one row per layer, made on demand */
     size_t row_count;
-    operator_row *operators; /* most MACs first, then most FLOPs, then most often */
+    operator_row *operators; /* sorted by MACs, then FLOPs, then number of layers, largest first */
     size_t operator_count;
     sooth_totals totals;
-    figures sums; /* over all layers, as the totals */
+    figures sums; /* sums over all layers, equal to the totals */
 } report;
 
 /* Formats a sum: `text` itself, with a sign for "at least" if some terms are unknown, or "?" if all are. */
@@ -58,8 +58,8 @@ const char *report_sum(report *r, const figures *f, figure_bit which, int64_t kn
 
 report_row report_row_at(const report *r, size_t index);
 
-/* In the scratch arena, which the caller may rewind. "1×3×224×224": dims joined by `separator`, symbols by name, "?"
- * for an unknown one; "scalar"; "" without a shape. */
+/* Formats a shape, "1×3×224×224": dims joined by `separator`, symbols by name, "?" for an unknown one; "scalar"
+ * without dimensions, "" without a shape. Allocates in the scratch arena, which the caller may rewind. */
 const char *report_shape(report *r, size_t value, const char *separator);
 /* First existing output of a layer; SIZE_MAX if it has none. */
 size_t report_first_output(const sooth_model *model, size_t layer);

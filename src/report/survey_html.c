@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* The columns of the largest batch in the first setting: what single charts show. */
+/* Columns of the largest batch in the first setting, which the single charts show. */
 typedef struct shown_columns {
-    size_t first; /* one for each GPU from here on */
+    size_t first; /* the first of these columns; one per GPU follows */
     int64_t batch;
 } shown_columns;
 
@@ -114,7 +114,7 @@ static void distribution(survey_report *r, shown_columns s)
     chart_close(&c);
 }
 
-/* Median over the networks at each batch; one line for each GPU. */
+/* Draws the median over the networks at each batch, as one line per GPU. */
 static void over_batch(survey_report *r, shown_columns s)
 {
     size_t batches = 0;
@@ -184,7 +184,7 @@ static int by_x_descending(const void *a, const void *b)
     return x->x > y->x ? -1 : x->x < y->x ? 1 : x->y > y->y ? -1 : x->y < y->y;
 }
 
-/* Points that no other one beats in both directions, from the highest x to the lowest. */
+/* Pareto front: points that no other one beats in both directions, by descending x. */
 static size_t pareto_front(chart_point *points, size_t count)
 {
     size_t kept = 0;
@@ -202,7 +202,7 @@ static bool point_of(const sooth_survey_row *row, figure x, figure y, bool x_is_
     return !*row->error && isfinite(point->x) && isfinite(point->y) && (!x_is_log || point->x > 0);
 }
 
-/* One circle for each network and GPU; `front` joins the best in both directions. */
+/* Draws one circle per network and GPU. `front` connects the Pareto front. */
 static void scatter(survey_report *r, shown_columns s, figure x, figure y, chart_axis x_axis, chart_axis y_axis,
                     bool has_front, const char *label)
 {

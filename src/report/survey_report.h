@@ -9,18 +9,18 @@ enum { SURVEY_LOSSES = 6 };
 
 /* Utilization of all networks at one GPU, batch and setting: a column of the survey. */
 typedef struct survey_column {
-    sooth_survey_row like; /* GPU, batch and setting; its figures are those of the first network */
+    sooth_survey_row like; /* GPU, batch and setting; the other fields are those of the first network */
     size_t count;          /* networks with a prediction */
     double p10, p25, median, p75, p90, most;
     double mean, losses[SURVEY_LOSSES]; /* means over the networks, in percent; they sum to 100 */
     double *sorted;                     /* utilization, ascending */
 } survey_column;
 
-/* Spearman's rank correlation of the utilization between two columns that differ in the GPU alone. */
+/* Spearman's rank correlation of utilization between two columns that differ only in the GPU. */
 typedef struct survey_correlation {
     size_t a, b;  /* columns */
-    size_t count; /* networks with a prediction on both */
-    double rho;   /* NAN: all equal, or fewer than two networks */
+    size_t count; /* number of networks predicted on both */
+    double rho;   /* NAN if all are equal or there are fewer than two networks */
 } survey_correlation;
 
 typedef struct survey_report {
@@ -29,10 +29,10 @@ typedef struct survey_report {
     text *out;
     arena *scratch;
     size_t network_count, column_count, gpu_count;
-    survey_column *columns; /* in the order of a network's rows */
+    survey_column *columns; /* in the order of each network's rows */
     survey_correlation *correlations;
     size_t correlation_count;
-    size_t failed; /* rows without a prediction */
+    size_t failed; /* number of rows without a prediction */
     bool has_accuracy;
 } survey_report;
 

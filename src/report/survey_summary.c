@@ -1,4 +1,4 @@
-/* survey_summary.c: distribution of the utilization by column, and how alike GPUs rank networks. */
+/* survey_summary.c: computes the distribution of the utilization by column, and how similarly GPUs rank networks. */
 #include "base/statistics.h"
 #include "report/survey_report.h"
 
@@ -101,7 +101,7 @@ void survey_summarize(survey_report *r)
     size_t rows = sooth_survey_row_count(r->survey);
     sooth_survey_row first = sooth_survey_row_at(r->survey, 0);
     while (r->column_count < rows && sooth_survey_row_at(r->survey, r->column_count).graph == first.graph)
-        r->column_count++; /* rows of a network share its strings */
+        r->column_count++; /* columns point to the row's strings */
     r->network_count = rows / r->column_count;
     for (r->gpu_count = 1; r->gpu_count < r->column_count; r->gpu_count++) {
         sooth_survey_row next = sooth_survey_row_at(r->survey, r->gpu_count);

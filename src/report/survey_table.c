@@ -39,7 +39,7 @@ static const char *runtime_of(const sooth_survey_row *row)
     return row->runtime;
 }
 
-/* True if columns differ in more than GPU and batch, so that a column must name its setting. */
+/* True if columns differ in more than GPU and batch; their names then include the setting. */
 static bool has_settings(const survey_report *r)
 {
     return differs(r, precision_of) || differs(r, layout_of) || differs(r, runtime_of);
@@ -51,7 +51,7 @@ static void add_setting(grid *g, const survey_report *r, const sooth_survey_row 
         grid_printf(g, "%s %s %s", row->precision, row->layout, row->runtime);
 }
 
-/* Begins a grid without the column "setting" where all rows have the same. */
+/* Begins a grid; leaves out the column "setting" if all rows have the same. */
 static void begin_grid(grid *g, survey_report *r, const grid_column *columns, size_t count)
 {
     grid_column *shown = ARENA_ARRAY(r->scratch, grid_column, count);
@@ -152,7 +152,7 @@ static void write_rows(survey_report *r)
     grid_write(&g);
 }
 
-/* One line for each reason: a file that cannot be read fails on every GPU alike. */
+/* Prints one line per reason, because a file that cannot be read fails on every GPU. */
 static void write_errors(survey_report *r)
 {
     size_t shown = 0, rows = sooth_survey_row_count(r->survey);

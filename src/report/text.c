@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { REPLACEMENT = 0xFFFD };
-static const size_t LARGEST = (size_t)1 << 30; /* no real network comes near it */
+static const size_t LARGEST = (size_t)1 << 30; /* limit far above any real report */
 
 /* Makes room for `more` bytes and a NUL. */
 static void reserve(text *t, size_t more)
@@ -113,12 +113,12 @@ const char *number_whole(char room[NUMBER_ROOM], int64_t n)
     return at;
 }
 
-/* n in the largest unit with a digit before the point. */
+/* Formats n in the largest unit that leaves a digit before the point. */
 static const char *scaled(char *room, int64_t n, double step, const char *const *units, int unit_count)
 {
     double x = (double)n;
     int unit = 0;
-    /* 999.995 would print as "1000.00": it belongs to the next unit. */
+    /* a value that would round to "1000.00" gets the next unit, such as 999.995 */
     while (unit + 1 < unit_count && (unit ? x >= step - 0.005 : n >= (int64_t)step)) {
         x /= step;
         unit++;
@@ -162,7 +162,7 @@ const char *number_grouped(char room[NUMBER_ROOM], int64_t n)
     return at;
 }
 
-/* Not "%g", whose decimal point follows the locale of the calling program. */
+/* Formats without "%g", whose decimal point depends on the locale. */
 /* Decimal digits, at least `least` of them, without a NUL; returns their end. */
 static char *put_digits(char *at, uint64_t n, int least)
 {
@@ -179,7 +179,7 @@ const char *number_real(char room[NUMBER_ROOM], double x)
 {
     if (!(x > -1e12 && x < 1e12))
         return "?";
-    bool is_small = x > -1e-3 && x < 1e-3; /* six decimals would leave three digits or none */
+    bool is_small = x > -1e-3 && x < 1e-3; /* six decimals would show fewer than four digits */
     int decimals = is_small ? 12 : 6;
     int64_t scale = is_small ? 1000000000000 : 1000000;
     int64_t scaled_up = (int64_t)(x * (double)scale + (x < 0 ? -0.5 : 0.5)), fraction = llabs(scaled_up % scale);
@@ -214,13 +214,13 @@ uint32_t utf8_next(const char **s)
 {
     const unsigned char *p = (const unsigned char *)*s;
     int more = p[0] < 0x80 ? 0 : p[0] >= 0xC2 && p[0] < 0xE0 ? 1 : p[0] >= 0xE0 && p[0] < 0xF0 ? 2 : 3;
-    if (more == 3 && (p[0] < 0xF0 || p[0] > 0xF4)) { /* a stray continuation byte, or one that UTF-8 never uses */
+    if (more == 3 && (p[0] < 0xF0 || p[0] > 0xF4)) { /* a stray continuation byte, or a byte that UTF-8 never uses */
         *s += 1;
         return REPLACEMENT;
     }
     uint32_t c = more == 0 ? p[0] : p[0] & (0x3FU >> more);
     for (int i = 1; i <= more; i++) {
-        if ((p[i] & 0xC0) != 0x80) { /* the NUL at the end stops here too */
+        if ((p[i] & 0xC0) != 0x80) { /* also stops at the NUL at the end */
             *s += 1;
             return REPLACEMENT;
         }
@@ -246,10 +246,10 @@ void text_character(text *t, uint32_t c)
     text_add(t, bytes, n);
 }
 
-/* Columns on a terminal: 0 for combining marks, 2 for East Asian wide ones. */
+/* Width of a character on a terminal: 0 for combining marks, 2 for wide East Asian ones. */
 static int character_width(uint32_t c)
 {
-    /* The ranges that occur in names of networks, not all of Unicode: a wrong width only shifts a column. */
+    /* Ranges that occur in names of networks. This is not all of Unicode; a wrong width only shifts a column. */
     if ((c >= 0x300 && c <= 0x36F) || (c >= 0x200B && c <= 0x200F) || (c >= 0x20D0 && c <= 0x20FF) ||
         (c >= 0xFE00 && c <= 0xFE0F) || c == 0xFEFF)
         return 0;
@@ -261,7 +261,7 @@ static int character_width(uint32_t c)
     return 1;
 }
 
-/* The next character as it may be shown: control characters and bidirectional marks are replaced. */
+/* Reads the next character as it may be printed: replaces control characters and bidirectional marks. */
 static uint32_t shown_next(const char **s)
 {
     uint32_t c = utf8_next(s);
@@ -269,7 +269,7 @@ static uint32_t shown_next(const char **s)
     return steers ? REPLACEMENT : c;
 }
 
-/* The first byte of s that is not printable ASCII; most names have none. */
+/* Returns the first byte of s that is not printable ASCII; most names have none. */
 static const char *plain_end(const char *s)
 {
     while (*s >= 0x20 && *s < 0x7F)
@@ -287,7 +287,7 @@ size_t name_width(const char *s)
     return width;
 }
 
-/* Writes characters from s up to `end` as long as they fit into `width`. */
+/* Writes the characters from s up to `end` that fit into `width`. */
 static void add_shown(text *t, const char *s, const char *end, size_t width)
 {
     for (size_t used = 0; s < end;) {
@@ -318,7 +318,7 @@ void text_name(text *t, const char *s, size_t width, bool ascii)
         add_shown(t, s, end, width);
         return;
     }
-    /* More of the tail is kept than of the head: scopes begin alike. */
+    /* keeps more of the end than of the beginning, because scopes begin alike */
     size_t head = (width - dots_width) / 6, tail = width - dots_width - head;
     add_shown(t, s, end, head);
     text_puts(t, dots);

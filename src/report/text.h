@@ -7,7 +7,7 @@
 
 #include "base/fail.h"
 
-/* Who takes the first part of a text before it is complete; false: it could not. */
+/* Receives the first part of a text before the text is complete; returns false on failure. */
 typedef struct text_sink {
     bool (*take)(void *context, const char *bytes, size_t size);
     void *context;
@@ -17,15 +17,16 @@ typedef struct text {
     char *bytes; /* NUL-terminated once something was added; free() */
     size_t size, capacity;
     fail *fail;
-    const text_sink *sink; /* NULL: the text is kept as a whole */
+    const text_sink *sink; /* NULL if the text is kept as a whole */
 } text;
 
-/* Ends a public function that makes a text: hands it out if `done` (size may be NULL), or frees it and returns the
- * error of its `fail`. */
+/* Ends a public function that makes a text: returns the text if `done` (size may be NULL), otherwise frees it and
+ * returns the error of its `fail`. */
 sooth_status text_hand_out(text *t, bool done, char **bytes, size_t *size);
 
-/* Between rows: hands what is there to the sink if there is one and it is much, so that memory does not grow with
- * the report. A report of usual size is handed over by text_end alone: an error leaves nothing of it behind. */
+/* Called between rows: passes the text so far to the sink, if there is one and the text is long. Memory then does
+ * not grow with the report. A report of usual size is only passed on by text_end, so that nothing of it appears
+ * after an error. */
 void text_pass_on(text *t);
 void text_end(text *t);
 
@@ -45,32 +46,32 @@ const char *number_real(char room[NUMBER_ROOM], double x);     /* "936.2", "6"; 
 const char *number_digits(char room[NUMBER_ROOM], double x);   /* four digits: "0.01234", "5.123", "97.49", "1234" */
 const char *number_bytes(char room[NUMBER_ROOM], int64_t n);   /* "512 B", "97.49 MiB" */
 
-void text_number(text *t, int64_t n); /* as number_whole */
+void text_number(text *t, int64_t n); /* formatted as by number_whole */
 
 /* ---- characters ------------------------------------------------------------------------------------------------- */
 
-/* Reads one character of *s (which is not at its end); U+FFFD for invalid UTF-8. */
+/* Reads one character of *s, which is not at its end; returns U+FFFD for invalid UTF-8. */
 uint32_t utf8_next(const char **s);
-/* Columns of a name as text_cell shows it. */
+/* Number of columns that text_cell needs for a name. */
 size_t name_width(const char *s);
 
 typedef enum cell_align { CELL_LEFT, CELL_RIGHT } cell_align;
-/* A name in a column of `width`: control characters replaced, shortened in the middle, padded with spaces. */
+/* Writes a name into a column of `width`: replaces control characters, shortens in the middle, pads with spaces. */
 void text_cell(text *t, const char *s, size_t width, cell_align align, bool ascii);
-/* Without padding; a width of SIZE_MAX shortens nothing. */
+/* Like text_cell without padding. Does not shorten if the width is SIZE_MAX. */
 void text_name(text *t, const char *s, size_t width, bool ascii);
 
-/* A share of 0 to 1 as a bar of at most TEXT_BAR columns; returns its width. */
+/* Writes a share, 0 to 1, as a bar of at most TEXT_BAR columns; returns its width. */
 enum { TEXT_BAR = 24 };
 size_t text_bar(text *t, double share, bool ascii);
 
-/* A field of CSV, quoted if necessary. */
+/* Writes a field of CSV, in quotes if necessary. */
 void text_csv(text *t, const char *s);
-/* The next field of a row, after a comma; an unknown number is empty. */
-void text_csv_text(text *t, const char *s); /* NULL: empty */
+/* Write a comma and the next field of a row; an unknown number is empty. */
+void text_csv_text(text *t, const char *s); /* NULL is written as an empty field */
 void text_csv_number(text *t, int64_t n);
 void text_csv_real(text *t, double x);
-/* Text between the tags of XML and HTML, or in quotes within one. */
+/* Writes text between tags of XML and HTML, or inside a quoted attribute. */
 void text_xml(text *t, const char *s);
 
 #endif

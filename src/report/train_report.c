@@ -17,6 +17,12 @@ typedef struct train_report {
     arena *scratch;
 } train_report;
 
+/* Measured on a processor: the columns of a GPU are left out. */
+static bool is_measured(const train_report *r)
+{
+    return strcmp(r->totals.origin, "measured") == 0;
+}
+
 static double layer_ms(const sooth_train_layer *l)
 {
     return l->forward_ms + l->backward_ms + l->update_ms;
@@ -55,6 +61,10 @@ static void write_step(train_report *r)
     text_printf(r->out, "  (loader %s ms)\n", number_digits(room, t->loader_ms));
     text_printf(r->out, "  limited by            %s\n", t->limited_by);
     text_printf(r->out, "  throughput            %s /s\n", number_digits(room, t->throughput_per_s));
+    if (is_measured(r)) { /* The cores of the step load the images too. */
+        text_printf(r->out, "  images take           %.1f %% of the step\n", t->gpu_waits_percent);
+        return;
+    }
     text_printf(r->out, "  GPU waits             %.1f %% of the step\n", t->gpu_waits_percent);
     if (t->workers_needed >= 0)
         text_printf(r->out, "  workers needed        %d\n", t->workers_needed);
@@ -65,6 +75,8 @@ static void write_step(train_report *r)
 static void write_changes(train_report *r)
 {
     char room[NUMBER_ROOM];
+    if (!sooth_train_change_at(r->train, 0).name)
+        return;
     text_puts(r->out, "\n  what would change, with the loader's prefetching\n");
     for (size_t i = 0; sooth_train_change_at(r->train, i).name; i++) {
         sooth_train_change c = sooth_train_change_at(r->train, i);
@@ -102,6 +114,12 @@ static int by_time(const void *a, const void *b)
 
 static void write_layers(train_report *r)
 {
+    static const grid_column MEASURED[] = {
+        {"layer", CELL_LEFT, 0},         {"operator", CELL_LEFT, 3},    {"forward ms", CELL_RIGHT, 0},
+        {"data ms", CELL_RIGHT, 1},      {"weights ms", CELL_RIGHT, 1}, {"update ms", CELL_RIGHT, 0},
+        {"library", CELL_LEFT, 4},       {"algorithm", CELL_LEFT, 5},   {"efficiency", CELL_RIGHT, 0},
+        {"DRAM", CELL_RIGHT, 6},         {"bound by", CELL_LEFT, 2},    {"weights", CELL_RIGHT, 7},
+        {"feature maps", CELL_RIGHT, 7}, {"workspace", CELL_RIGHT, 7}};
     static const grid_column COLUMNS[] = {
         {"layer", CELL_LEFT, 0},      {"operator", CELL_LEFT, 3},    {"forward ms", CELL_RIGHT, 0},
         {"data ms", CELL_RIGHT, 1},   {"weights ms", CELL_RIGHT, 1}, {"update ms", CELL_RIGHT, 0},
@@ -120,7 +138,9 @@ static void write_layers(train_report *r)
     if (count && shown < count)
         qsort(layers, count, sizeof *layers, by_time);
     text_printf(r->out, "\n  %slayers\n", shown < count ? "slowest " : "");
-    grid_begin(&g, r->out, r->scratch, &r->options, COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
+    bool on_gpu = !is_measured(r);
+    grid_begin(&g, r->out, r->scratch, &r->options, on_gpu ? COLUMNS : MEASURED,
+               (on_gpu ? sizeof COLUMNS : sizeof MEASURED) / sizeof *COLUMNS);
     for (size_t i = 0; i < shown; i++) {
         const sooth_train_layer *l = &layers[i];
         grid_add(&g, l->name);
@@ -132,13 +152,18 @@ static void write_layers(train_report *r)
         grid_add(&g, l->library);
         grid_add(&g, l->algorithm);
         percent_cell(&g, l->efficiency);
-        percent_cell(&g, l->occupancy);
-        percent_cell(&g, l->sm_coverage);
+        if (on_gpu) {
+            percent_cell(&g, l->occupancy);
+            percent_cell(&g, l->sm_coverage);
+        }
         percent_cell(&g, l->dram);
-        percent_cell(&g, l->l2);
+        if (on_gpu)
+            percent_cell(&g, l->l2);
         grid_add(&g, l->bound);
-        library_cell(&g, &l->cudnn);
-        library_cell(&g, &l->cublas);
+        if (on_gpu) {
+            library_cell(&g, &l->cudnn);
+            library_cell(&g, &l->cublas);
+        }
         grid_add(&g, number_bytes(room, l->weight_bytes));
         grid_add(&g, number_bytes(room, l->feature_map_bytes));
         grid_add(&g, l->workspace_bytes >= 0 ? number_bytes(room, l->workspace_bytes) : "");

@@ -1,4 +1,4 @@
-/* write.h: sooth_report in pieces, for the program: a report of a large graph is as large as the graph. */
+/* write.h: writes a report in pieces, because the report of a large graph is as large as the graph. For the program. */
 #ifndef SOOTH_REPORT_WRITE_H
 #define SOOTH_REPORT_WRITE_H
 

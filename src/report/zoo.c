@@ -11,7 +11,7 @@ static const size_t SCRATCH_CAP = (size_t)16 << 20;
 enum { SCHEMA = 1 }; /* version of the fields: doc/json.md */
 
 typedef struct zoo_report {
-    const char *only; /* NULL: all networks */
+    const char *only; /* NULL to list all networks */
     text *out;
     arena *scratch;
     sooth_report_options options;
@@ -135,7 +135,7 @@ static void table_of_one(zoo_report *r, size_t network)
 
 /* ---- the choice -------------------------------------------------------------------------------------------------- */
 
-/* Apart from the public function, because setjmp loses what its own function changes. */
+/* A separate function, because longjmp may lose local changes in the function that called setjmp. */
 static bool write_report(zoo_report *r, size_t network)
 {
     if (setjmp(r->out->fail->jump))

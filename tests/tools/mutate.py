@@ -105,6 +105,11 @@ def copy_sources(to):
             shutil.copy2(USER_TOP / name, to / name)
 
 
+def is_program(path):
+    """Is it in a room that only the program has?"""
+    return "/cli/" in path or "/measure/" in path
+
+
 class Tree:
     """A copy with its own build, where all programs use one shared library."""
 
@@ -116,15 +121,16 @@ class Tree:
         subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "all", "unit-tests", *flags], cwd=directory, check=True)
         self.objects = sorted(str(p.relative_to(directory)) for p in (self.build / "obj/src").rglob("*.o"))
         self.compiler = (self.build / "flags").read_text().split(" -lz")[0].replace("-MMD -MP", "").split()
-        self.library = [o for o in self.objects if "/cli/" not in o]
-        self.program = [o for o in self.objects if "/cli/" in o]
+        self.library = [o for o in self.objects if not is_program(o)]
+        self.program = [o for o in self.objects if is_program(o)]
+        self.program_libraries = ["-lsqlite3"] if "-DSOOTH_SQLITE" in self.compiler else []
         self.link_library()
         for test in sorted((self.build / "tests").glob("*_test")) + sorted((self.build / "tests/tools").iterdir()):
             # Tests of failing allocations wrap calls inside the library, so they link the objects themselves.
             if test.is_file() and os.access(test, os.X_OK) and test.name != "oom_test" and test.suffix != ".so":
                 kind = "tools" if test.parent.name == "tools" else "unit"
                 self.link(test, [f"build/obj/tests/{kind}/{test.name}.o"], ["-lcmocka"] if kind == "unit" else [])
-        self.link(self.build / "sooth", self.program, [])
+        self.link(self.build / "sooth", self.program, self.program_libraries)
 
     def run_compiler(self, *arguments):
         return subprocess.run([self.compiler[0], *arguments], cwd=self.top, stderr=subprocess.DEVNULL,
@@ -146,8 +152,8 @@ class Tree:
         return self.run_compiler(*self.compiler[1:], *extra, "-c", "-o", "build/obj/" + path[:-2] + ".o", path)
 
     def relink(self, path):
-        if "/cli/" in path:
-            self.link(self.build / "sooth", self.program, [])
+        if is_program(path):
+            self.link(self.build / "sooth", self.program, self.program_libraries)
         else:
             self.link_library()
 

@@ -38,7 +38,7 @@ bool caffe_is_type(str type, const char *name)
 
 /* ---- sniffing ---------------------------------------------------------------------------------------------------- */
 
-/* Does s begin with this field, including its separator? */
+/* True if s begins with this field, including its separator. */
 static bool starts_field(str s, const char *name)
 {
     size_t at = strlen(name);
@@ -49,7 +49,7 @@ static bool starts_field(str s, const char *name)
     return at < s.len && (s.ptr[at] == ':' || s.ptr[at] == '{');
 }
 
-/* Does the text have a network's field, and a layer in its first part? */
+/* True if the text has a field of a network, and a layer in its first part. */
 bool caffe_sniff(const uint8_t *bytes, size_t size)
 {
     str head = {(const char *)bytes, size < 65536 ? size : 65536};
@@ -78,7 +78,7 @@ bool caffe_sniff(const uint8_t *bytes, size_t size)
 
 /* ---- phases ------------------------------------------------------------------------------------------------------ */
 
-/* Does the rule apply to the phase TEST, at level 0 and without a stage? */
+/* True if the rule applies to the phase TEST, at level 0 and without a stage. */
 static bool holds(const proto_node *rule)
 {
     str phase = proto_string(rule, "phase");
@@ -106,8 +106,8 @@ static bool runs(const proto_node *layer)
 typedef struct reader {
     builder *b;
     caffe *c;
-    names blobs;    /* blob of each name that was written last */
-    names written;  /* all names that a layer writes */
+    names blobs;    /* for each name, the blob that was written last */
+    names written;  /* all names that some layer writes */
     bool has_image; /* an input of unknown size was assumed to be an image */
 } reader;
 
@@ -139,7 +139,7 @@ static void check_dims(const reader *r, str name, const int64_t *dims, int rank)
                       STR_ARG(name), (long long)dims[i]);
 }
 
-/* An input without a shape: the first is the image. */
+/* Adds an input without a shape; the first one is assumed to be an image. */
 static void add_unknown_input(reader *r, str name, int64_t batch, int64_t height, int64_t width)
 {
     batch = batch > 0 && batch <= CAFFE_MAX_SIZE ? batch : 1;
@@ -164,7 +164,7 @@ static void add_unknown_input(reader *r, str name, int64_t batch, int64_t height
     }
 }
 
-/* Reads input, with input_shape or four input_dim each. */
+/* Reads the inputs, each with input_shape or four input_dim. */
 static void read_inputs(reader *r, const proto_node *net)
 {
     const proto_node *shape = proto_first(net, "input_shape"), *dim = proto_first(net, "input_dim");
@@ -186,7 +186,7 @@ static void read_inputs(reader *r, const proto_node *net)
     }
 }
 
-/* Reads an input or data layer; false for other layers. */
+/* Reads an input or data layer; returns false for other layers. */
 static bool read_data_layer(reader *r, const proto_node *layer, str type)
 {
     static const char *const KINDS[] = {"Data",         "ImageData",      "HDF5Data",      "WindowData",
@@ -216,7 +216,7 @@ static bool read_data_layer(reader *r, const proto_node *layer, str type)
                 add_input(r, top->text, rank, dims);
             else
                 add_unknown_input(r, top->text, 1, 0, 0);
-            if (shape && proto_next(shape)) /* one shape for all, or one for each */
+            if (shape && proto_next(shape)) /* a single shape applies to all inputs */
                 shape = proto_next(shape);
         }
         return true;
@@ -296,7 +296,7 @@ static bool is_layer(const proto_node *n)
 static void read_layers(reader *r, const proto_node *net)
 {
     int32_t count = 0;
-    for (const proto_node *n = net->first; n; n = n->next) /* finds all names that are written */
+    for (const proto_node *n = net->first; n; n = n->next) /* first finds all names that are written */
         if (is_layer(n) && runs(n)) {
             if (++count > MAX_LAYERS)
                 fail_with(r->c->fail, SOOTH_ERROR_INPUT, "more than %d layers; no real network has them", MAX_LAYERS);
@@ -306,7 +306,7 @@ static void read_layers(reader *r, const proto_node *net)
     for (const proto_node *n = net->first; n; n = n->next) {
         if (!is_layer(n) || !runs(n))
             continue;
-        const proto_node *old = proto_first(n, "layer"); /* the oldest form */
+        const proto_node *old = proto_first(n, "layer"); /* name of the field in the oldest files */
         str type = proto_string(n, "type");
         if (old || type.len == 0)
             fail_with(r->c->fail, SOOTH_ERROR_UNSUPPORTED,
@@ -380,7 +380,7 @@ void caffe_read(builder *b, const uint8_t *bytes, size_t size)
     r.c->fail = &b->model->fail;
     proto_text text = proto_text_of((str){(const char *)bytes, size}, "Caffe network", b->arena, r.c->fail);
     const proto_node *net = proto_text_tree(&text), *inner = proto_first(net, "net_param");
-    if (inner && inner->is_message) /* a solver that contains the network */
+    if (inner && inner->is_message) /* a solver file that contains the network */
         net = inner;
     names_init(&r.blobs, b->arena);
     names_init(&r.written, b->arena);

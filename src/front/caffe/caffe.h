@@ -5,11 +5,11 @@
 #include "front/common/grow.h"
 #include "front/common/proto_text.h"
 
-/* A blob as one layer wrote it. A layer that overwrites its input makes a new blob of the same name. */
+/* A blob as written by one layer. A layer that overwrites its input creates a new blob of the same name. */
 typedef struct caffe_blob {
     str name;
     int32_t readers, last_reader; /* number of layers that read it, and the last of them */
-    value_id value;               /* set at reading for inputs, in each run for other blobs */
+    value_id value;               /* inputs: set while reading; other blobs: set in each run */
     bool is_input;
 } caffe_blob;
 
@@ -18,7 +18,7 @@ typedef struct caffe_layer {
     const proto_node *node;
     int32_t *in, *out; /* indices of blobs */
     int in_count, out_count;
-    struct caffe_layer *scale; /* for a BatchNorm: the following Scale, merged into one operator */
+    struct caffe_layer *scale; /* BatchNorm: the Scale layer after it, which is merged into it */
     bool is_merged;
 } caffe_layer;
 
@@ -36,7 +36,7 @@ typedef struct caffe {
 
 enum { CAFFE_MAX_INPUTS = 1024, CAFFE_MAX_SIZE = 1 << 24 };
 
-/* The layer being written. */
+/* State while a layer is written. */
 typedef struct caffe_call {
     grower *g;
     emitter *e;

@@ -18,7 +18,7 @@ static int64_t checked(const caffe_call *c, int64_t number, int64_t least)
     return number;
 }
 
-/* kernel_size: one number for all axes, one per axis, or kernel_h and kernel_w. */
+/* Reads kernel_size: one number for all axes, one per axis, or kernel_h and kernel_w. */
 static int per_axis(const caffe_call *c, const proto_node *p, const char *name, const char *height, const char *width,
                     int64_t otherwise, int64_t *to)
 {
@@ -76,13 +76,13 @@ static void map_conv(caffe_call *c, const char *canonical)
     emit_window w = window_of(c, p);
     grow_conv(c->g, canonical, c->x, &w, checked(c, proto_int(p, "num_output", 1), 1),
               proto_int(p, "bias_term", 1) != 0, c->out);
-    for (int i = 1; i < c->out_count && i < c->in_count; i++) { /* one kernel applied to several blobs */
+    for (int i = 1; i < c->out_count && i < c->in_count; i++) { /* the same kernel, applied to several blobs */
         grow_conv(c->g, canonical, c->in[i], &w, proto_int(p, "num_output", 1), proto_int(p, "bias_term", 1) != 0,
                   c->outs[i]);
     }
 }
 
-/* As many groups as channels, regardless of the file. */
+/* Uses as many groups as channels, whatever the file says. */
 static void map_depthwise(caffe_call *c, const char *canonical)
 {
     const proto_node *p = params(c, "convolution_param");
@@ -148,7 +148,7 @@ static void map_pool(caffe_call *c, const char *unused)
         return;
     }
     emit_window w = window_of(c, p);
-    /* Windows may extend beyond the end, unless a fork's setting prevents it. */
+    /* Windows may extend beyond the end unless a fork's setting forbids it. */
     bool rounds_down = str_is(proto_string(p, "round_mode"), "FLOOR") || proto_int(p, "ceil_mode", 1) == 0;
     value_id mask = c->out_count > 1 && !is_average ? c->outs[1] : NO_VALUE;
     node *n = emit_pool(c->e, is_average ? "AveragePool" : "MaxPool", c->x, &w, c->out);
@@ -185,7 +185,7 @@ static void map_psroi_pool(caffe_call *c, const char *unused)
 
 /* ---- norms ------------------------------------------------------------------------------------------------------- */
 
-/* Merged with the following Scale, which has the weights. */
+/* The following Scale layer has the weights and is merged into this one. */
 static void map_batch_norm(caffe_call *c, const char *unused)
 {
     (void)unused;
@@ -195,7 +195,7 @@ static void map_batch_norm(caffe_call *c, const char *unused)
                     proto_real(p, "eps", 1e-5), c->out);
 }
 
-/* The second blob is broadcast from the axis on; trailing dimensions of 1 are added. */
+/* The second blob is broadcast from the axis on, with trailing dimensions of 1. */
 static value_id broadcast_from(caffe_call *c, value_id y, int axis)
 {
     num dims[MAX_RANK];
@@ -529,7 +529,7 @@ static void map_interp(caffe_call *c, const char *unused)
         num in[2] = {height + begin + end, width + begin + end};
         for (int i = 0; i < 2; i++) {
             size[i] = (in[i] - 1) / shrink + 1;
-            /* Networks of odd sizes align corners; those of even sizes are made for forks that multiply the size. */
+            /* Networks of odd sizes align corners. Forks that multiply the size have networks of even sizes. */
             if (size[i] < 1 << 20)
                 size[i] = size[i] % 2 == 0 && shrink == 1 ? size[i] * zoom : size[i] + (size[i] - 1) * (zoom - 1);
         }
@@ -596,7 +596,7 @@ static void map_arg_max(caffe_call *c, const char *canonical)
     node *n = emit_op(c->e, canonical, &c->x, 1, NO_VALUE);
     emit_int(n, "axis", axis_in(c, p, "axis", 1));
     emit_int(n, "keepdims", 1);
-    emit_cast(c->e, n->outputs[0], DT_FLOAT32, c->out); /* all blobs are floats */
+    emit_cast(c->e, n->outputs[0], DT_FLOAT32, c->out); /* all blobs are float32 */
 }
 
 static void map_softmax_loss(caffe_call *c, const char *canonical)
@@ -767,12 +767,12 @@ static const caffe_row ROWS[] = {
 
 void caffe_write(caffe_call *c)
 {
-    if (caffe_is_type(c->layer->type, "Silence")) /* only marks its input as used */
+    if (caffe_is_type(c->layer->type, "Silence")) /* Silence only marks its input as used */
         return;
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS && c->x != NO_VALUE; i++) {
         if (!caffe_is_type(c->layer->type, ROWS[i].type))
             continue;
-        if (c->out == NO_VALUE) /* losses need no output */
+        if (c->out == NO_VALUE) /* a loss may have no output */
             c->out = c->outs[c->out_count++] = emit_temp(c->e);
         ROWS[i].map(c, ROWS[i].canonical);
         return;

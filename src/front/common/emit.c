@@ -224,7 +224,7 @@ value_id emit_scalar(emitter *e, dtype type, double number)
         little_endian(bytes, bits, 8);
     } else if (dtype_is_integer(type) && size > 0) {
         little_endian(bytes, (uint64_t)(int64_t)number, size);
-    } else { /* zero for half precision too: no rule reads it */
+    } else { /* stays zero, also for half precision, which no rule reads */
         type = DT_FLOAT32;
         size = 4;
         little_endian(bytes, single_bits, 4);
@@ -288,7 +288,7 @@ value_id emit_reordered(emitter *e, value_id v, int rank, const int64_t *dims, c
     const tensor *t = from->tensor;
     bool is_constant_node = from->is_constant_node;
     value_id reordered_of = from->reordered_of == NO_VALUE ? v : from->reordered_of;
-    /* Long names are truncated; the number keeps them unique. */
+    /* Truncates long names; the number keeps them unique. */
     str name = from->name.len <= 256 ? arena_printf(e->b->arena, "%.*s~%s", STR_ARG(from->name), order)
                                      : arena_printf(e->b->arena, "%.*s~%d~%s", STR_ARG(from->name), v, order);
     value_id made = build_local(e->b, name);
@@ -393,7 +393,7 @@ value_id emit_cast(emitter *e, value_id x, dtype to, value_id output)
 node *emit_reduce(emitter *e, const char *op, value_id x, value_id axes, bool keep, value_id output)
 {
     int64_t none;
-    /* an empty list of axes reduces nothing, which ONNX writes differently */
+    /* an empty list of axes reduces nothing, which ONNX writes in another way */
     if (emit_known_ints(e, axes, &none, 0) == 0) {
         node *n = emit_op(e, op, (const value_id[]){x, emit_list(e, NULL, 0)}, 2, output);
         emit_int(n, "keepdims", keep);

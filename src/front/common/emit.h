@@ -1,5 +1,5 @@
-/* emit.h: functions with which TensorFlow-like front ends write canonical operators. One of their operators is often
- * several of ONNX's, and their images are channels-last.
+/* emit.h: functions with which TensorFlow-like front ends write canonical operators. These formats have channels-last
+ * images, and operators that correspond to several of ONNX's.
  *
  * Tensors keep the file's dimensions, (N,H,W,C). Convolutions and pools have the attribute channels_last = 1, which
  * shape rules and lowering understand. Weights are passed as (M, C/group, kernel…) whatever their order in the file,
@@ -11,7 +11,7 @@
 
 typedef struct emitter {
     builder *b;
-    str name; /* name of the file's operator being written: name of its nodes, and prefix of the values between them */
+    str name;     /* name of the file's operator that is being written; names its nodes and prefixes inner values */
     int32_t made; /* number of names made so far */
 } emitter;
 
@@ -51,12 +51,13 @@ value_id emit_scalar(emitter *e, dtype type, double number);       /* no dimensi
 /* A weight without data. */
 value_id emit_weight(emitter *e, str name, dtype type, int rank, const int64_t *dims);
 const tensor *emit_tensor(emitter *e, dtype type, int rank, const int64_t *dims);
-/* A weight of a file without a graph: listed as a layer that outputs it. packed_bytes as in a tensor. */
+/* A weight of a file without a graph, listed as a layer that outputs it. packed_bytes is as in a tensor. */
 void emit_listed(emitter *e, str name, dtype type, int rank, const int64_t *dims, int64_t packed_bytes);
 
-/* Integers of a constant, up to `room`; -1 if unknown. Looks through emitted Identity and Cast nodes. */
+/* Reads the integers of a constant, at most `room`; -1 if they are unknown. Looks through emitted Identity and Cast
+ * nodes. */
 int emit_known_ints(emitter *e, value_id v, int64_t *to, int room);
-bool emit_known_int(emitter *e, value_id v, int64_t *number); /* a single one */
+bool emit_known_int(emitter *e, value_id v, int64_t *number); /* the same for a single integer */
 const tensor *emit_constant_of(emitter *e, value_id v);       /* NULL if it is not a constant */
 /* Casts to int64, which ONNX requires for shapes, axes and indices. */
 value_id emit_index(emitter *e, value_id v);
@@ -67,9 +68,9 @@ value_id emit_index_list(emitter *e, value_id v);
 value_id emit_permuted(emitter *e, value_id v, const int64_t *perm, int rank);
 /* Swaps the last two axes if `turn` is set and the rank is known. */
 value_id emit_turned(emitter *e, value_id v, bool turn);
-/* A constant with the same bytes in other dimensions; `order` makes its name unique. */
+/* A constant with the same bytes in other dimensions. `order` makes its name unique. */
 value_id emit_reordered(emitter *e, value_id v, int rank, const int64_t *dims, const char *order);
-/* Reshapes; without a node if v is a constant. */
+/* Reshapes. Constants need no node. */
 value_id emit_viewed(emitter *e, value_id v, const int64_t *dims, int rank);
 value_id emit_reshaped(emitter *e, value_id v, const int64_t *dims, int rank, value_id output);
 
@@ -106,7 +107,7 @@ node *emit_reduce(emitter *e, const char *op, value_id x, value_id axes, bool ke
  * positions, filters). */
 value_id emit_local_product(emitter *e, value_id x, value_id kernel, int64_t places, int64_t taps);
 
-/* Stacks along a new axis; unstacks along an axis, which vanishes. */
+/* Stacks along a new axis; unstacks along an axis, which is removed. */
 void emit_pack(emitter *e, const value_id *inputs, int count, int64_t axis, value_id output);
 void emit_unpack(emitter *e, value_id x, int64_t axis, const value_id *outputs, int count);
 
@@ -117,7 +118,7 @@ typedef struct emit_slice {
     int rank; /* rank of x or RANK_UNKNOWN; only an ellipsis needs it */
 } emit_slice;
 void emit_strided_slice(emitter *e, value_id x, const emit_slice *s, value_id output);
-/* x[begin : begin + size]; -1 for the rest. */
+/* x[begin : begin + size]; a size of -1 takes the rest. */
 void emit_begin_size(emitter *e, value_id x, value_id begin, value_id size, value_id output);
 
 /* Reverses the elements along constant axes. */
@@ -137,7 +138,7 @@ typedef struct emit_recurrent {
     int directions;
     value_id w, r, b; /* b may be NO_VALUE */
     bool time_major, go_backwards;
-    bool last_only; /* only the output of the last step */
+    bool last_only; /* outputs only the last step */
     bool linear_before_reset;
 } emit_recurrent;
 /* x and output are (batch, time, …) or (time, batch, …); states as in ONNX, or NO_VALUE. Two directions are
@@ -145,10 +146,10 @@ typedef struct emit_recurrent {
  * be NO_VALUE. */
 void emit_recurrent_layer(emitter *e, value_id x, const emit_recurrent *r, const value_id *initial, value_id output,
                           value_id *final_states);
-/* Joins the weights of `count` equal directions into one constant (count, …); NO_VALUE if v is not a constant of
- * that rank. */
+/* Joins the weights of `count` directions into one constant (count, …). NO_VALUE if a weight is not a constant, or
+ * their shapes differ. */
 value_id emit_joined(emitter *e, value_id first, int count, int rank);
-/* Splits a bias of gates·H into ONNX's two. */
+/* Splits a bias of gates·H into the two biases of ONNX. */
 value_id emit_gate_bias(emitter *e, value_id bias, int64_t gates_by_hidden, int directions);
 
 #endif

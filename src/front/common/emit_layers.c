@@ -47,8 +47,8 @@ void emit_resize(emitter *e, const char *mode, value_id x, value_id size, bool c
         emit_int(n, "channels_last", 1);
 }
 
-/* One batched product applies the weights to the patches. The patches are represented by one repeated number per
- * sample, so that they depend on the input. */
+/* One batched product applies the weights to the patches. One repeated number per sample stands for the patches, so
+ * that they depend on the input. */
 value_id emit_local_product(emitter *e, value_id x, value_id kernel, int64_t places, int64_t taps)
 {
     value_id flat = emit_reshaped(e, x, (const int64_t[]){0, -1}, 2, NO_VALUE), shape = emit_1(e, "Shape", x, NO_VALUE);
@@ -128,9 +128,9 @@ void emit_unpack(emitter *e, value_id x, int64_t axis, const value_id *outputs, 
             emit_2(e, "Squeeze", rows[i], axes, outputs[i]);
 }
 
-/* Bounds of a slice while its positions are processed. */
+/* Bounds of a slice, filled in position by position. */
 typedef struct bounds {
-    value_id pieces[MAX_RANK]; /* separate scalars, if one of them is unknown */
+    value_id pieces[MAX_RANK]; /* one scalar per position, if a bound is unknown */
     int64_t numbers[MAX_RANK];
     int count;
     bool is_known;
@@ -144,7 +144,7 @@ static void add_bound(emitter *e, bounds *b, const int64_t *known, value_id vect
     if (is_masked) {
         b->numbers[at] = masked;
     } else if (known) {
-        /* One after the last element is the end; -1 + 1 would be the beginning. */
+        /* -1 + 1 would be the beginning, so the end after the last element is written as the largest number. */
         b->numbers[at] = more && known[place] == -1 ? INT64_MAX : known[place] + more;
     } else {
         int64_t index = place;
@@ -259,7 +259,7 @@ void emit_begin_size(emitter *e, value_id x, value_id begin, value_id size, valu
         emit_op(e, "Slice", (const value_id[]){x, emit_list(e, begins, count), emit_list(e, ends, count)}, 3, output);
         return;
     }
-    /* A size of -1 means the rest. */
+    /* A size of -1 takes the rest. */
     value_id starts = emit_index(e, begin), lengths = emit_index(e, size);
     value_id sum = emit_2(e, "Add", starts, lengths, NO_VALUE);
     value_id negative = emit_2(e, "Less", lengths, emit_number(e, 0), NO_VALUE);
@@ -423,7 +423,7 @@ value_id emit_joined(emitter *e, value_id of_first, int count, int rank)
 value_id emit_gate_bias(emitter *e, value_id bias, int64_t gates_by_hidden, int directions)
 {
     const int64_t dims[2] = {directions, gates_by_hidden};
-    value_id zeros = emit_temp(e); /* ONNX has a second bias, for the state; these formats do not */
+    value_id zeros = emit_temp(e); /* ONNX has a second bias for the state, which these formats lack */
     build_constant(e->b, zeros, emit_tensor(e, DT_FLOAT32, 2, dims));
     build_at(e->b, zeros)->is_constant_node = true;
     node *n = emit_op(e, "Concat", (const value_id[]){bias, zeros}, 2, NO_VALUE);

@@ -9,7 +9,7 @@ void flat_fail(const flat *f, size_t at, const char *what)
               at, f->size);
 }
 
-/* A little-endian number of 1 to 8 bytes. */
+/* Reads a little-endian number of 1 to 8 bytes. */
 static uint64_t number_at(const flat *f, size_t at, size_t bytes)
 {
     if (at > f->size || bytes > f->size - at)

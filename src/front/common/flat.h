@@ -19,7 +19,7 @@ typedef struct flat {
 } flat;
 
 typedef struct flat_table {
-    const flat *file; /* NULL: the table is absent; its fields have their defaults */
+    const flat *file; /* NULL if the table is absent; its fields then have their defaults */
     size_t at, vtable;
     uint16_t vtable_bytes;
 } flat_table;
@@ -32,7 +32,7 @@ typedef struct flat_vector {
 
 flat_table flat_root(const flat *f);
 
-/* Fields by their number in the schema; `otherwise` is the schema's default. */
+/* Return a field by its number in the schema; `otherwise` is the schema's default. */
 int64_t flat_int8(flat_table t, int field, int64_t otherwise);
 int64_t flat_uint8(flat_table t, int field, int64_t otherwise);
 int64_t flat_int32(flat_table t, int field, int64_t otherwise);
@@ -41,7 +41,7 @@ uint64_t flat_uint64(flat_table t, int field, uint64_t otherwise);
 double flat_float(flat_table t, int field, double otherwise);
 flat_table flat_inner(flat_table t, int field);
 str flat_text(flat_table t, int field);
-/* A vector whose elements of `element_bytes` are all inside the file. Absent: no elements. */
+/* A vector; all of its elements of `element_bytes` are inside the file. An absent vector has no elements. */
 flat_vector flat_elements(flat_table t, int field, size_t element_bytes);
 
 /* Element i; it must be below count. */

@@ -70,7 +70,7 @@ value_id grow_guess_input(builder *b, grow_guesses *guesses, str name, int rank,
 
 void grow_guess_sizes(builder *b, grow_guesses *guesses)
 {
-    /* The first guess is repeated at the end: if none fits, it is as good as any. */
+    /* The first guess comes again at the end, because it is as good as any other if none fits. */
     static const num IMAGES[] = {299, 384, 112, 512, 32, 28, 224}, SEQUENCES[] = {384, 512, 64, 256, 32, 16, 128};
     for (int i = 0; i < 7 && guesses->count && b->model->net.complaint; i++) {
         for (int k = 0; k < guesses->count; k++)
@@ -110,7 +110,7 @@ void grow_complain(grower *g, const char *what)
 
 /* ---- values ------------------------------------------------------------------------------------------------------ */
 
-/* Number of the last copy of the value's name. Names are never freed, so the search continues from there. */
+/* Number of the last copy of the value's name. The search continues there, because names are never freed. */
 static int32_t *last_copy_of(grower *g, value_id v)
 {
     if (v >= g->copies.count) {
@@ -253,14 +253,14 @@ value_id grow_dense(grower *g, value_id x, int axis, int64_t units, bool has_bia
         is_known = dim_known(dims[i]) && !__builtin_mul_overflow(width, dims[i], &width);
     if (!is_known)
         return unknown_layer(g, "Dense", x, output);
-    if (axis == rank - 1 && rank == 1) { /* a vector: one row */
+    if (axis == rank - 1 && rank == 1) { /* a vector counts as one row */
         x = emit_unsqueeze(&g->e, x, (const int64_t[]){0}, 1, NO_VALUE);
     } else if (axis < rank - 1 && axis == 1) {
         node *n = emit_op(&g->e, "Flatten", &x, 1, NO_VALUE);
         emit_int(n, "axis", axis);
         x = n->outputs[0];
     } else if (axis < rank - 1) {
-        int64_t shape[MAX_RANK] = {0}; /* 0: dimension unchanged */
+        int64_t shape[MAX_RANK] = {0}; /* 0 keeps a dimension */
         shape[axis] = -1;
         x = emit_reshaped(&g->e, x, shape, axis + 1, NO_VALUE);
     }
@@ -305,7 +305,7 @@ value_id grow_scale(grower *g, value_id x, int axis, int axes, bool has_bias, va
         is_known = dim_known(dims[i]);
     if (!is_known)
         return unknown_layer(g, "Scale", x, output);
-    for (int i = axis + axes; i < rank; i++) /* broadcast from the right */
+    for (int i = axis + axes; i < rank; i++) /* broadcast aligns at the right end */
         dims[i] = 1;
     value_id y =
         emit_2(&g->e, "Mul", x, grow_weight(g, "scale", rank - axis, dims + axis), has_bias ? NO_VALUE : output);

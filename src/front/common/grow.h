@@ -10,27 +10,27 @@
 #include "graph/infer.h"
 
 typedef struct grower {
-    emitter e; /* e.name: the layer being written */
+    emitter e; /* e.name is the layer that is being written */
     builder b;
     infer_progress done;
-    const char *format; /* domain of unknown operators */
-    str owner;          /* layer that owns the weights, if it is not e.name: shared weights */
+    const char *format; /* also the domain of unknown operators */
+    str owner;          /* for shared weights: the layer that owns them, if it is not e.name */
     const str *given;   /* names for the next weights, if the file has them; empty names are skipped */
     int given_count;
     struct {
         int32_t *items;
         int32_t count, capacity;
-    } copies; /* by value: number of the last copy of its name, "x#2" */
+    } copies; /* indexed by value: number of the last copy of its name, as in "x#2" */
 } grower;
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 /* Opens the main graph; the inputs follow. */
 void grow_begin(builder *b, const char *format);
-/* Adds an input of the network; NUM_UNKNOWN and RANK_UNKNOWN for what the file does not state. */
+/* Adds an input of the network. NUM_UNKNOWN and RANK_UNKNOWN stand for what the file does not state. */
 value_id grow_input(builder *b, str name, dtype type, int rank, const num *dims);
-/* Closes the graph. `write` writes layers and outputs, now and for each binding. The program and all its data are in
- * the builder's arena. */
+/* Closes the graph. `write` writes layers and outputs, now and at each binding. Allocates the program and all its
+ * data in the builder's arena. */
 void grow_layers(builder *b, void (*write)(grower *g, void *program), void *program);
 
 /* Inputs without shapes in the file, all of one rank: images (1, C, H, W) or tokens (1, T). */
@@ -43,7 +43,7 @@ typedef struct grow_guesses {
     int count, rank;
 } grow_guesses;
 
-/* Guesses the shape of an input. Inputs of another rank than the first are left to the user. */
+/* Guesses the shape of an input. The user must give the shapes of inputs whose rank differs from the first input's. */
 value_id grow_guess_input(builder *b, grow_guesses *guesses, str name, int rank, const num *dims);
 /* After grow_layers: tries other usual sizes until no operator complains. */
 void grow_guess_sizes(builder *b, grow_guesses *guesses);
@@ -58,14 +58,14 @@ void grow_guess_notes(grower *g, const grow_guesses *guesses);
 /* Reports a contradiction between file and shape, like an operator's complaint. The text must be a literal. */
 void grow_complain(grower *g, const char *what);
 
-/* Shapes of values written so far. */
-int grow_shape(grower *g, value_id v, num *dims); /* returns the rank or RANK_UNKNOWN; room for MAX_RANK */
+/* Return the shapes of values written so far. */
+int grow_shape(grower *g, value_id v, num *dims); /* returns the rank or RANK_UNKNOWN; `dims` has room for MAX_RANK */
 num grow_dim(grower *g, value_id v, int axis);    /* negative axes count from the end; NUM_UNKNOWN if unknown */
 bool grow_same_shape(grower *g, value_id a, value_id b);
 
-/* A parameter, under the file's name or "layer/what". */
+/* Adds a parameter, named as in the file or "layer/what". */
 value_id grow_weight(grower *g, const char *what, int rank, const int64_t *dims);
-/* A tensor that is not trained: statistics, states. */
+/* Adds a tensor that training does not update: statistics, states. */
 value_id grow_buffer(grower *g, const char *what, int rank, const int64_t *dims);
 /* Adds an unknown operator under its name in the format. */
 void grow_foreign(grower *g, str type, const value_id *inputs, int count, const value_id *outputs, int output_count);
@@ -80,7 +80,7 @@ value_id grow_conv(grower *g, const char *op, value_id x, const emit_window *w, 
                    value_id output);
 /* Flattens the dimensions of x (N, …) from `axis` on → (…, units). */
 value_id grow_dense(grower *g, value_id x, int axis, int64_t units, bool has_bias, value_id output);
-/* Scale and bias are trained if the layer has them, else constant. */
+/* Scale and bias are parameters if the layer has them, otherwise constants. */
 value_id grow_batch_norm(grower *g, value_id x, bool has_scale, bool has_bias, double epsilon, value_id output);
 /* x · scale + bias along an axis. */
 value_id grow_scale(grower *g, value_id x, int axis, int axes, bool has_bias, value_id output);

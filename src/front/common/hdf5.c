@@ -8,7 +8,7 @@ enum {
     MESSAGE_ATTRIBUTE = 12,
     MESSAGE_CONTINUATION = 16,
     MESSAGE_SYMBOL_TABLE = 17,
-    MAX_VISITS = 100000, /* limit on object headers and tree nodes, because groups may contain themselves */
+    MAX_VISITS = 100000, /* groups may contain themselves, so the number of object headers and tree nodes is limited */
     MAX_DEPTH = 32,
     MAX_BLOCKS = 256,
 };
@@ -63,7 +63,8 @@ void hdf5_open(hdf5 *h, const uint8_t *bytes, size_t size, arena *a, fail *f)
                   "model again with Keras",
                   (unsigned long long)version, (unsigned long long)offset_bytes);
     h->end = is_old ? number_at(h, (version == 0 ? 24 : 28) + 2 * 8, 8) : number_at(h, 12 + 2 * 8, 8);
-    /* Base, free space, end, driver; then the root entry: name, header. Version 1 has four more bytes before them. */
+    /* Superblock: base, free space, end, driver; then the root entry: name, header. Version 1 has four more bytes
+     * before them. */
     h->root = is_old ? number_at(h, (version == 0 ? 24 : 28) + 4 * 8 + 8, 8) : number_at(h, 12 + 3 * 8, 8);
 }
 
@@ -85,8 +86,8 @@ typedef struct messages {
     block blocks[MAX_BLOCKS];
     int block_count, block;
     uint64_t at, end;
-    bool is_new;    /* version 2 */
-    int head_bytes; /* size of a message's head */
+    bool is_new;    /* true for version 2 */
+    int head_bytes; /* bytes of a message's header */
 } messages;
 
 static void add_block(messages *m, uint64_t at, uint64_t size)
@@ -111,7 +112,7 @@ static void begin_messages(messages *m, hdf5 *h, uint64_t header)
     }
     uint64_t flags = number_at(h, header + 5, 1), at = header + 6;
     at += flags & 0x20 ? 16 : 0; /* timestamps */
-    at += flags & 0x10 ? 4 : 0;  /* attribute limits */
+    at += flags & 0x10 ? 4 : 0;  /* skips the limits for attributes */
     int width = 1 << (flags & 3);
     m->head_bytes = flags & 4 ? 6 : 4;
     add_block(m, at + (uint64_t)width, number_at(h, at, width));
@@ -149,7 +150,7 @@ static bool next_message(messages *m, message *result)
 
 /* ---- texts ----------------------------------------------------------------------------------------------------- */
 
-/* Object `index` of a collection in the global heap. */
+/* Returns object `index` of a collection in the global heap. */
 static str heap_object(hdf5 *h, uint64_t collection, uint64_t index)
 {
     if (memcmp(bytes_at(h, collection, 16), "GCOL", 4) != 0)
@@ -176,7 +177,7 @@ static str until_zero(const uint8_t *p, uint64_t size)
     return (str){(const char *)p, n};
 }
 
-/* Name and value of an attribute that is one string. Version 1 pads its parts to 8 bytes. */
+/* Reads name and value of an attribute that is a single string. Version 1 pads its parts to 8 bytes. */
 static bool read_attribute(hdf5 *h, const message *m, str *name, str *text)
 {
     if (m->size < 9)
@@ -251,7 +252,7 @@ static void visit_symbols(visitor *v, uint64_t node, uint64_t names, uint64_t na
     }
 }
 
-/* A tree of symbol nodes: signature, type, level, entries, two siblings; then key, child, key, child, … */
+/* Walks a tree of symbol nodes: signature, type, level, entries, two siblings; then key, child, key, child, … */
 static void visit_tree(visitor *v, uint64_t tree, uint64_t names, uint64_t names_size, str path, int depth)
 {
     hdf5 *h = v->h;
@@ -283,7 +284,8 @@ static void visit_group(visitor *v, const message *m, str path, int depth)
     visit_tree(v, tree, names, size, path, depth + 1);
 }
 
-/* A link in a new-style group: version, flags, [type], [creation order], [character set], length, name, address. */
+/* Reads a link in a new-style group: version, flags, [type], [creation order], [character set], length, name,
+ * address. */
 static void visit_link(visitor *v, const message *m, str path, int depth)
 {
     if (m->size < 4)

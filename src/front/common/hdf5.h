@@ -38,7 +38,7 @@ typedef struct hdf5_dataset {
 
 bool hdf5_sniff(const uint8_t *bytes, size_t size);
 void hdf5_open(hdf5 *h, const uint8_t *bytes, size_t size, arena *a, fail *f);
-/* String attribute of the root group; false if there is none of that name. */
+/* Returns a string attribute of the root group; false if there is none of that name. */
 bool hdf5_root_text(hdf5 *h, const char *name, str *text);
 /* Calls `found` for each dataset, in the order of the file's directories. */
 void hdf5_datasets(hdf5 *h, void (*found)(void *context, const hdf5_dataset *d), void *context);

@@ -137,7 +137,7 @@ static int attr_ints(const named_attr *a, int64_t *to, int room)
     return a->count;
 }
 
-/* Reads several tensors of one number each. */
+/* Reads tensors of one number each. */
 static int slot_ints(emitter *e, const named_slot *s, int64_t *to, int room)
 {
     if (s->count == 1)

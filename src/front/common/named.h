@@ -20,7 +20,7 @@ typedef struct named_attr {
 
 /* An operand: a tensor or a list of tensors. */
 typedef struct named_slot {
-    str name; /* may be empty: then only its position counts */
+    str name; /* empty if the operand is known only by its position */
     const value_id *ids;
     int32_t count;
 } named_slot;
@@ -42,7 +42,7 @@ value_id named_out_at(const named_op *o, int place);
 const named_slot *named_list(const named_op *o, const char *name);
 
 const named_attr *named_find(const named_op *o, const char *name); /* NULL if there is none */
-/* Numbers of an attribute or a constant operand, up to `room`; -1 if absent or unknown. */
+/* Numbers of an attribute or a constant operand, at most `room`; -1 if absent or unknown. */
 int named_ints(emitter *e, const named_op *o, const char *name, int64_t *to, int room);
 int64_t named_int(emitter *e, const named_op *o, const char *name, int64_t otherwise);
 bool named_true(emitter *e, const named_op *o, const char *name);

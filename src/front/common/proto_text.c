@@ -56,14 +56,13 @@ str proto_text_word(proto_text *t)
     return (str){start, (size_t)(t->at - start)};
 }
 
-/* Adjacent strings are one. Escapes:
- *  \t \r \" \' \\, octal and hexadecimal. */
+/* Reads a string; adjacent strings are one. Escapes: \t \r \" \' \\, octal and hexadecimal. */
 str proto_text_string(proto_text *t)
 {
     const char *start = t->at;
     char *to = NULL;
     size_t count = 0;
-    for (int pass = 0; pass < 2; pass++) { /* first pass measures, second writes */
+    for (int pass = 0; pass < 2; pass++) { /* the first pass measures, the second writes */
         t->at = start;
         count = 0;
         for (proto_text_space(t); t->at < t->end && (*t->at == '"' || *t->at == '\''); proto_text_space(t)) {

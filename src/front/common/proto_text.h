@@ -28,13 +28,13 @@ static inline proto_text proto_text_of(str text, const char *subject, arena *a, 
 _Noreturn void proto_text_fail(const proto_text *t, const char *what);
 void proto_text_space(proto_text *t); /* skips space, commas, semicolons and comments */
 bool proto_text_take(proto_text *t, char c);
-/* Is the message over? Consumes `closing`; 0: the end of the file. Fails if the file ends early. */
+/* True if the message ends here; then consumes `closing` (0: the end of the file). Fails if the file ends early. */
 bool proto_text_ends(proto_text *t, char closing);
 str proto_text_word(proto_text *t);   /* a name or number */
 str proto_text_string(proto_text *t); /* a quoted string; adjacent strings are one */
 void proto_text_skip(proto_text *t);  /* skips a value of any kind */
 double proto_text_real(str word);
-int64_t proto_text_int(str word); /* true is 1 */
+int64_t proto_text_int(str word); /* `true` gives 1 */
 
 /* ---- trees ------------------------------------------------------------------------------------------------------- */
 
@@ -52,10 +52,11 @@ const proto_node *proto_text_tree(proto_text *t); /* returns an unnamed root mes
 /* All accept NULL as an absent message. */
 const proto_node *proto_first(const proto_node *n, const char *name); /* first field of that name */
 const proto_node *proto_next(const proto_node *n);                    /* the next field of the same name */
-/* value of the last such field; empty if absent or a message */
+/* value of the last such field; empty if it is absent or a message */
 str proto_string(const proto_node *n, const char *name);
 int64_t proto_int(const proto_node *n, const char *name, int64_t otherwise);
 double proto_real(const proto_node *n, const char *name, double otherwise);
-int proto_ints(const proto_node *n, const char *name, int64_t *to, int room); /* returns their number, up to room */
+/* returns how many numbers were stored, at most `room` */
+int proto_ints(const proto_node *n, const char *name, int64_t *to, int room);
 
 #endif

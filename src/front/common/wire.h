@@ -29,14 +29,14 @@ typedef struct wire_field {
     size_t size;          /* type 2; 0 for the others */
 } wire_field;
 
-/* wire_next without its fast path. */
+/* The general case of wire_next. */
 bool wire_next_any(wire *w, wire_field *field);
 
 /* Reads the next field with its payload; false at the end of the message. Fails on damage. Always inline, so that
  * the field stays in registers: reading is dominated by this function. */
 __attribute__((always_inline)) static inline bool wire_next(wire *w, wire_field *field)
 {
-    /* Nearly all fields have a one-byte key and a length or number of one or two bytes. */
+    /* Fast path: nearly all fields have a one-byte key and a length or number of one or two bytes. */
     const uint8_t *at = w->at, *end = w->end;
     if (end - at >= 2 && at[0] >= 8 && at[0] < 128 && (at[1] < 128 || (end - at >= 3 && at[2] < 128))) {
         const uint8_t type = at[0] & 7, *after = at[1] < 128 ? at + 2 : at + 3;
@@ -54,7 +54,7 @@ __attribute__((always_inline)) static inline bool wire_next(wire *w, wire_field 
     }
     if (at == end)
         return false;
-    /* Copies, so that the caller's variables never have their address taken. */
+    /* Copies the reader, because its fields can stay in registers only if its address is never taken. */
     wire rest = *w;
     wire_field any;
     bool found = wire_next_any(&rest, &any);
@@ -93,8 +93,8 @@ static inline size_t wire_ints(const wire *w, const wire_field *field, int64_t *
     return 1;
 }
 
-/* For format detection: is there a string or message field of that number (below 16), within bounds? Advances past
- * it. Never fails. */
+/* For format detection: true if a string or message field of that number (below 16) comes next and is within bounds.
+ * Advances past it. Never fails. */
 bool wire_part(const uint8_t **p, const uint8_t *end, uint32_t number, str *part);
 
 _Noreturn void wire_fail(const wire *w, const uint8_t *at, const char *what);

@@ -90,7 +90,7 @@ size_t wire_begin(wire_writer *w, uint32_t field)
 void wire_end(wire_writer *w, size_t begin)
 {
     size_t length = w->size - begin;
-    if (length > INT32_MAX) /* limit of protobuf's readers */
+    if (length > INT32_MAX) /* protobuf's readers refuse longer messages */
         fail_with(w->fail, SOOTH_ERROR_UNSUPPORTED, "a message would be larger than 2 GiB");
     for (int i = 0; i < LENGTH_ROOM; i++)
         w->bytes[begin - LENGTH_ROOM + (size_t)i] =

@@ -1,7 +1,7 @@
 /* wire_write.h: writes the protobuf wire format (wire.h reads it). Running out of memory fails through `fail`.
  *
- * A message's length precedes it but is known only afterwards, so five bytes are reserved and filled at the end.
- * Readers accept varints that are longer than necessary. */
+ * A message begins with its length, which is known only at its end. Five bytes are therefore reserved and filled in
+ * later; readers accept varints that are longer than necessary. */
 #ifndef SOOTH_FRONT_COMMON_WIRE_WRITE_H
 #define SOOTH_FRONT_COMMON_WIRE_WRITE_H
 
@@ -11,7 +11,7 @@ typedef struct wire_writer {
     uint8_t *bytes; /* freed with free(), unless they are in the arena */
     size_t size, capacity;
     fail *fail;
-    arena *arena; /* NULL: use malloc */
+    arena *arena; /* NULL to use malloc */
 } wire_writer;
 
 void wire_put_int(wire_writer *w, uint32_t field, int64_t number);

@@ -101,13 +101,14 @@ static bool skip_field(const uint8_t **at, const uint8_t *end, uint64_t *number)
     *number = parts[0] >> 3;
     if ((parts[0] & 7) == 2) {
         if (parts[1] > (uint64_t)(end - *at))
-            return *number >= 200; /* cut off, but the kind of model is known */
+            return *number >= 200; /* truncated, but the kind of model is known */
         *at += parts[1];
     }
     return true;
 }
 
-/* Does it have a version, a description, and a field for the kind of model? No other format has such field numbers. */
+/* True if there is a version, a description, and a field for the kind of model. No other format has such field
+ * numbers. */
 bool coreml_sniff(const uint8_t *bytes, size_t size)
 {
     const uint8_t *at = bytes, *end = bytes + size;

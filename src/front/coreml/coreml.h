@@ -15,7 +15,7 @@
 typedef struct coreml_feature {
     str name;
     dtype type;
-    int rank; /* RANK_UNKNOWN: not an array */
+    int rank; /* RANK_UNKNOWN if it is not an array */
     num dims[MAX_RANK];
     bool is_image; /* (channels, height, width) */
 } coreml_feature;

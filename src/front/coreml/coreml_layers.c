@@ -45,7 +45,7 @@ static bool write_plain(emitter *e, const coreml_layer *l)
     for (size_t i = 0; i < sizeof PLAIN / sizeof *PLAIN; i++)
         if (PLAIN[i].kind == l->kind) {
             bool compares = l->kind >= 815 && l->kind <= 832;
-            if (compares && l->in_count == 1) /* compares with a number */
+            if (compares && l->in_count == 1) /* a single input is compared with a number */
                 emit_2(e, PLAIN[i].canonical, x_of(l), emit_scalar(e, DT_FLOAT32, layer_real(l->params, 2, 0)), out(l));
             else
                 emit_op(e, PLAIN[i].canonical, l->in, l->in_count, out(l));
@@ -104,7 +104,7 @@ static void write_activation(emitter *e, const coreml_layer *l)
     emit_2(e, "Add", y, emit_scalar(e, DT_FLOAT32, layer_real(linear, 2, 0)), out(l));
 }
 
-/* Shift and scale of x are omitted if they have no effect. */
+/* Writes a unary function. Omits shift and scale of x if they have no effect. */
 static void write_unary(emitter *e, const coreml_layer *l)
 {
     enum { SQRT, RSQRT, INVERSE, POWER, EXP, LOG, ABS, THRESHOLD };
@@ -145,7 +145,7 @@ static void write_unary(emitter *e, const coreml_layer *l)
     }
 }
 
-/* Several inputs; a single one is combined with a number. */
+/* Combines several inputs, or one input with a number. */
 static void write_sum(emitter *e, const coreml_layer *l, const char *canonical, double otherwise)
 {
     value_id sum = x_of(l);
@@ -257,7 +257,7 @@ static void write_constant_pad(emitter *e, const coreml_layer *l)
     emit_2(e, "Pad", x_of(l), emit_list(e, pads, count), out(l));
 }
 
-/* For height and width: 10 paddingAmounts (10 borderAmounts). */
+/* Padding of height and width: 10 paddingAmounts (10 borderAmounts). */
 static void write_padding(emitter *e, const coreml_layer *l)
 {
     int64_t pads[4] = {0};

@@ -4,8 +4,8 @@
  *   NeuralNetworkLayer  1 name, 2 input, 3 output, 5 outputTensor (1 rank, 2 dimValue), then one field with the layer's
  *   parameters
  *
- * Weights are skipped; their shapes follow from the other parameters. In networks of the first versions all tensors
- * are (N, C, H, W): an array of one to three dimensions is a row or an image. */
+ * Weights are skipped; their shapes follow from the other parameters. In the first versions all tensors are (N, C,
+ * H, W), and an array of one to three dimensions is a row or an image. */
 #include "front/coreml/coreml_net.h"
 
 /* ---- parameters ------------------------------------------------------------------------------------------------ */
@@ -155,7 +155,7 @@ static void write_pool(emitter *e, const coreml_layer *l)
         emit_int(n, "count_include_pad", 1);
 }
 
-/* A product over the last axis; over the channels of (N, C, 1, 1) if ranks are not exact. */
+/* A product over the last axis. If ranks are not exact: over the channels of (N, C, 1, 1). */
 static void write_inner_product(emitter *e, const coreml_layer *l)
 {
     const int64_t dims[2] = {layer_int(l->params, 1, 0), layer_int(l->params, 2, 0)};
@@ -174,7 +174,7 @@ static void write_inner_product(emitter *e, const coreml_layer *l)
         emit_unsqueeze(e, y, (const int64_t[]){2, 3}, 2, layer_out(l, 0));
 }
 
-/* The last axis of the indices has size 1. */
+/* Removes the last axis of the indices, which has size 1. */
 static void write_embedding(emitter *e, const coreml_layer *l)
 {
     const int64_t dims[2] = {layer_int(l->params, 1, 0), layer_int(l->params, 2, 0)};
@@ -202,7 +202,7 @@ static void write_batch_norm(emitter *e, const coreml_layer *l)
     emit_real(n, "epsilon", layer_real(l->params, 10, 1e-5));
 }
 
-/* A factor or summand of shape [C], [1] or [C,H,W]: per channel of an image. */
+/* A factor or summand of shape [C], [1] or [C,H,W]; [C] applies to the channels of an image. */
 static value_id shaped_weight(emitter *e, const coreml_layer *l, const char *what, uint32_t field)
 {
     int64_t dims[MAX_RANK];
@@ -235,7 +235,7 @@ static void write_scale(emitter *e, const coreml_layer *l)
         emit_1(e, "Identity", x, layer_out(l, 0));
 }
 
-/* WeightParams: 1 floatValue. A few numbers may be a shape. */
+/* WeightParams: 1 floatValue. Keeps the data of a few numbers, which may be a shape. */
 static void write_constant(emitter *e, const coreml_layer *l)
 {
     enum { FEW = 64 };
@@ -426,7 +426,7 @@ static value_id output_named(emitter *e, str name, wire type)
     if (name.len == 0)
         return NO_VALUE;
     value_id v = build_local(e->b, name);
-    if (build_at(e->b, v)->is_declared) { /* a variable that is written again, in loops */
+    if (build_at(e->b, v)->is_declared) { /* in loops, a variable may be written again */
         static const char OTHER[] = "%.*s#%d";
         v = build_local(e->b, arena_printf(e->b->arena, OTHER, STR_ARG(name), e->made++));
         return v;
@@ -446,7 +446,7 @@ static void read_layer(emitter *e, wire w, bool is_exact)
     } in = {0}, out = {0};
     coreml_layer l = {.is_exact = is_exact};
     wire_field f;
-    /* Types follow the names, so all wires are collected first. */
+    /* Collects all wires first, because types follow the names. */
     struct {
         wire *items;
         int32_t count, capacity;
@@ -520,7 +520,8 @@ void coreml_read_net(emitter *e, wire net, const coreml_features *inputs, const 
         }
     for (int32_t i = 0; i < outputs->count; i++) {
         value_id v = build_local(b, outputs->items[i].name);
-        if (v != NO_VALUE && build_at(b, v)->is_declared) /* class labels are not tensors of the network */
+        /* class labels are not tensors of the network, so they are left out */
+        if (v != NO_VALUE && build_at(b, v)->is_declared)
             build_output(b, v);
     }
     if (b->source->main.outputs.count == 0 && last.len)

@@ -12,7 +12,7 @@ typedef struct coreml_layer {
     wire params;
     const value_id *in, *out;
     int32_t in_count, out_count;
-    bool is_exact; /* tensors have their declared ranks; otherwise all are (N, C, H, W) */
+    bool is_exact; /* true: tensors have their declared ranks; false: all are (N, C, H, W) */
 } coreml_layer;
 
 static inline value_id layer_in(const coreml_layer *l, int i)
@@ -29,7 +29,7 @@ int64_t layer_int(wire params, uint32_t number, int64_t otherwise);
 double layer_real(wire params, uint32_t number, double otherwise);
 bool layer_has(wire params, uint32_t number);
 wire layer_inner(wire params, uint32_t number); /* empty if absent */
-/* A repeated integer, up to `room`; -1 if there are more. */
+/* Reads a repeated integer, at most `room`; -1 if there are more. */
 int layer_ints(wire params, uint32_t number, int64_t *to, int room);
 
 void layer_foreign(emitter *e, const coreml_layer *l);

@@ -99,7 +99,7 @@ static void map_prelu(emitter *e, const named_op *o, const char *unused)
     emit_prelu(e, x_of(o), named_in(o, "alpha"), out(o));
 }
 
-/* MIL does not distinguish 32-bit and 64-bit integers: the output's type decides. */
+/* MIL does not distinguish 32-bit and 64-bit integers, so the declared type of the output decides. */
 static void map_cast(emitter *e, const named_op *o, const char *unused)
 {
     (void)unused;
@@ -253,7 +253,7 @@ static void map_tile(emitter *e, const named_op *o, const char *canonical)
     emit_2(e, canonical, x_of(o), named_index_list(e, o, "reps"), out(o));
 }
 
-/* (before, after) of the last axes. */
+/* Reads (before, after) pairs of the last axes. */
 static void map_pad(emitter *e, const named_op *o, const char *canonical)
 {
     int64_t pairs[2 * MAX_RANK], pads[2 * MAX_RANK], axes[MAX_RANK];
@@ -279,7 +279,7 @@ static void map_flatten(emitter *e, const named_op *o, const char *canonical)
     emit_int(emit_op(e, canonical, (const value_id[]){x_of(o)}, 1, out(o)), "axis", named_int(e, o, "axis", 1));
 }
 
-/* Sizes are 32-bit here. */
+/* Casts, because sizes are 32-bit in MIL. */
 static void map_shape(emitter *e, const named_op *o, const char *canonical)
 {
     emit_cast(e, emit_1(e, canonical, x_of(o), NO_VALUE), DT_INT32, out(o));
@@ -331,7 +331,7 @@ static void map_make_list(emitter *e, const named_op *o, const char *unused)
     if (parts[0] == NO_VALUE)
         parts[0] = emit_list(e, (const int64_t[]){1}, 1);
     for (int32_t i = 0; i < shape->count; i++)
-        /* A dimension may be a string, the name of an open one: the batch. */
+        /* A string names an open dimension, which is the batch. */
         parts[1 + i] = named_declared(e, shape->ids[i])->dtype == DT_STRING ? emit_list(e, (const int64_t[]){1}, 1)
                                                                             : emit_index_list(e, shape->ids[i]);
     node *n = emit_op(e, "Concat", parts, shape->count + 1, NO_VALUE);
@@ -352,7 +352,7 @@ static void map_list_write(emitter *e, const named_op *o, const char *canonical)
     emit_op(e, canonical, (const value_id[]){named_in(o, "ls"), index, row}, 3, out(o));
 }
 
-/* Sets all elements at once. */
+/* Sets all elements of a list at once. */
 static void map_list_scatter(emitter *e, const named_op *o, const char *canonical)
 {
     emit_1(e, canonical, named_in(o, "value"), out(o));
@@ -495,7 +495,7 @@ static void map_blocks(emitter *e, const named_op *o, const char *canonical)
         emit_text(n, "mode", STR("CRD"));
 }
 
-/* Scales, or the requested size. */
+/* Resizes by scales or to a given size. */
 static void map_resize(emitter *e, const named_op *o, const char *mode)
 {
     double scales[2] = {named_real(e, o, "scale_factor_height", 0), named_real(e, o, "scale_factor_width", 0)};
@@ -528,7 +528,7 @@ static value_id state_in(emitter *e, value_id v, int directions)
 {
     if (v == NO_VALUE)
         return v;
-    if (emit_constant_of(e, v)) /* the initial state, not a parameter */
+    if (emit_constant_of(e, v)) /* a constant is the initial state, not a parameter */
         build_at(e->b, v)->is_constant_node = true;
     if (directions == 1)
         return emit_unsqueeze(e, v, (const int64_t[]){0}, 1, NO_VALUE);

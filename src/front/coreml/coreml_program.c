@@ -21,7 +21,7 @@
 
 typedef struct program {
     emitter *e;
-    names texts; /* names of string values → index in `list` */
+    names texts; /* names of string values, and their indices in `list` */
     struct {
         str *items;
         int32_t count, capacity;
@@ -118,7 +118,7 @@ static mil_named read_named(wire w)
 
 /* ---- constants ------------------------------------------------------------------------------------------------- */
 
-/* The list inside one of TensorValue's messages. */
+/* Returns the list inside one of TensorValue's messages. */
 static str values_of(wire w)
 {
     wire_field f;
@@ -129,7 +129,7 @@ static str values_of(wire w)
     return values;
 }
 
-/* Data of a tensor in the file; a string goes to *text. */
+/* Reads a tensor's data from the file; a string goes to *text. */
 static void read_data(wire w, tensor *t, str *text)
 {
     wire_field f;
@@ -154,7 +154,7 @@ static void read_data(wire w, tensor *t, str *text)
     }
 }
 
-/* A constant under a new name in the open graph. */
+/* Makes a constant with a new name in the open graph. */
 static value_id make_constant(program *p, str name, wire value)
 {
     builder *b = p->e->b;
@@ -223,7 +223,7 @@ typedef struct mil_op {
         wire *items;
         int32_t count, capacity;
     } blocks;
-    wire value; /* value of a const */
+    wire value; /* value, if the operation is a const */
     bool has_value;
 } mil_op;
 
@@ -271,7 +271,7 @@ static value_id define(program *p, const mil_named *n)
     return v;
 }
 
-/* Arguments first: outputs are new names. */
+/* Collects arguments first, because outputs may reuse their names. */
 /* BlobFileValue: 1 fileName. The file is not opened. */
 static void check_blob(wire value)
 {
@@ -377,7 +377,8 @@ static void write_cond(program *p, mil_op *o)
     emit_graph(n, "else_branch", sides[1]);
 }
 
-/* What the condition's block compares: the index of a loop variable, and an outer value or a constant. */
+/* Operands of the comparison in the condition's block: the index of a loop variable, and an outer value or a
+ * constant. */
 typedef struct limit {
     int32_t counter;
     str name;
@@ -398,7 +399,7 @@ static int32_t place_of(wire block, str name)
     return -1;
 }
 
-/* Name that an operation's argument is bound to. */
+/* Returns the name that an operation's argument is bound to. */
 static str bound_name(wire op, const char *argument)
 {
     wire_field f, g, h;
@@ -475,7 +476,7 @@ static value_id trip_count(program *p, const mil_op *o, const named_slot *vars)
             ? make_constant(p, arena_printf(p->e->b->arena, "%.*s~v%d", STR_ARG(l.name), p->serial++), l.constant)
             : build_value(p->e->b, l.name);
     int32_t place = place_of(o->blocks.items[0], l.name);
-    if (!l.has_constant && place >= 0) /* a loop variable that does not change */
+    if (!l.has_constant && place >= 0) /* the limit is a loop variable that does not change */
         end = place < vars->count ? vars->ids[place] : NO_VALUE;
     value_id limit_value = emit_index(p->e, end), start = emit_index(p->e, vars->ids[l.counter]);
     return limit_value == NO_VALUE || start == NO_VALUE ? NO_VALUE : emit_2(p->e, "Sub", limit_value, start, NO_VALUE);
@@ -516,7 +517,7 @@ static void write_loop(program *p, mil_op *o)
 
 /* ---- blocks ---------------------------------------------------------------------------------------------------- */
 
-/* Packed weights: unpacked at load time, to the output's type. */
+/* Unpacks packed weights to the output's type. Done at load time, so it costs nothing. */
 static void write_packed_weight(program *p, const mil_op *o)
 {
     builder *b = p->e->b;
@@ -573,7 +574,7 @@ static void write_operations(program *p, wire block)
 
 /* ---- functions ------------------------------------------------------------------------------------------------- */
 
-/* "main", or the first. */
+/* Finds the function "main", or the first one. */
 static bool find_function(wire program_wire, wire *function)
 {
     wire_field f;

@@ -38,7 +38,7 @@ typedef struct darknet {
         int32_t count, capacity;
     } options;
     value_id input;
-    bool ends_within_line; /* the file ends without a newline, before or right after a '=' */
+    bool ends_within_line; /* the file ends without a newline inside an option's name, or right after '=' */
 } darknet;
 
 /* One run over the layers. */
@@ -48,7 +48,7 @@ typedef struct writer {
     const section *section;
     value_id *results; /* by layer */
     bool *is_read;     /* by layer: another layer reads it */
-    int32_t at;        /* layer being written */
+    int32_t at;        /* index of the layer that is being written */
     value_id x, out;   /* its input and output */
 } writer;
 
@@ -80,7 +80,7 @@ static str trimmed(str s)
     return s;
 }
 
-/* Next line, trimmed; false at the end. */
+/* Reads the next line, without surrounding spaces; false at the end. */
 static bool next_line(str *rest, str *line)
 {
     if (rest->len == 0)
@@ -93,7 +93,7 @@ static bool next_line(str *rest, str *line)
     return true;
 }
 
-/* The name in brackets; a comment may follow. */
+/* Returns the name in brackets, which a comment may follow. */
 static str section_name(str line)
 {
     const char *end = memchr(line.ptr, ']', line.len);
@@ -145,7 +145,7 @@ static void read_sections(darknet *d, arena *a, str rest)
         }
         const char *equals = memchr(line.ptr, '=', line.len);
         d->ends_within_line = rest.len == 0 && line.ptr + line.len == end && (!equals || equals + 1 == end);
-        if (!equals || d->options.count >= MAX_OPTIONS) /* Darknet only warns about this */
+        if (!equals || d->options.count >= MAX_OPTIONS) /* Darknet only warns about such lines */
             continue;
         size_t length = (size_t)(equals - line.ptr);
         str value = trimmed((str){equals + 1, line.len - length - 1});
@@ -161,7 +161,7 @@ static void read_sections(darknet *d, arena *a, str rest)
 
 static str text_option(const darknet *d, const section *s, const char *key)
 {
-    for (int32_t i = s->count - 1; i >= 0; i--) /* the last one wins */
+    for (int32_t i = s->count - 1; i >= 0; i--) /* of repeated options, the last one wins */
         if (str_is(d->options.items[s->first + i].key, key))
             return d->options.items[s->first + i].value;
     return (str){0};
@@ -193,7 +193,7 @@ static int64_t int_option(const darknet *d, const section *s, const char *key, i
     return (int64_t)number;
 }
 
-/* Comma-separated numbers, at most MAX_LIST. */
+/* Reads comma-separated numbers, at most MAX_LIST. */
 static int int_list(const darknet *d, const section *s, const char *key, int64_t *to)
 {
     str rest = text_option(d, s, key);
@@ -225,7 +225,7 @@ static int64_t count_of(const writer *w, const char *key, int64_t otherwise)
 
 /* ---- layers ------------------------------------------------------------------------------------------------------ */
 
-/* The results of the layers named by an option. */
+/* Reads the results of the layers that an option lists. */
 static int read_layers(writer *w, const char *key, value_id *to)
 {
     int64_t numbers[MAX_LIST];
@@ -285,7 +285,7 @@ static void finish(writer *w, value_id product, const char *default_activation)
         activate(w, activation, product, w->out);
 }
 
-/* Output value of the product: the layer's own if neither norm nor activation follows. */
+/* Returns the output value of the product: the layer's own if neither norm nor activation follows. */
 static value_id product_output(const writer *w, const char *default_activation)
 {
     str activation = text_option(w->d, w->section, "activation");
@@ -376,7 +376,7 @@ static void map_route(writer *w)
         grow_concat(w->g, inputs, count, 1, w->out);
 }
 
-/* The other layer's result in the shape of x: channels are cropped or padded, larger images are strided. */
+/* Brings the other layer's result to the shape of x: crops or pads channels, strides larger images. */
 static value_id fitted(writer *w, value_id other)
 {
     grower *g = w->g;
@@ -451,7 +451,7 @@ static void map_scale(writer *w)
 static void map_reorg(writer *w)
 {
     int64_t extra = count_of(w, "extra", 0);
-    if (extra) { /* appends a row of zeros */
+    if (extra) { /* the table has one more row, of zeros */
         node *flat = emit_op(&w->g->e, "Flatten", &w->x, 1, NO_VALUE);
         emit_int(flat, "axis", 1);
         value_id pads = emit_list(&w->g->e, (const int64_t[]){0, 0, 0, extra}, 4);
@@ -475,7 +475,7 @@ static void map_upsample(writer *w)
     grow_upsample(w->g, "nearest", w->x, stride, stride, w->out);
 }
 
-/* Softmax over the channels (spatial), over all elements, or over each group of elements. */
+/* Softmax over the channels (`spatial`), over all elements, or over each group of elements. */
 static void map_softmax(writer *w)
 {
     emitter *e = &w->g->e;
@@ -495,7 +495,7 @@ static void map_softmax(writer *w)
     emit_reshaped(e, x, (const int64_t[]){0, -1}, 2, w->out);
 }
 
-/* A sigmoid over nearly all channels decodes boxes; `new_coords` moves it into the previous layer. */
+/* A sigmoid over nearly all channels decodes boxes. With `new_coords`, the previous layer already applies it. */
 static void map_yolo(writer *w)
 {
     emit_1(&w->g->e, count_of(w, "new_coords", 0) ? "Identity" : "Sigmoid", w->x, w->out);
@@ -598,7 +598,7 @@ static void map_lstm(writer *w)
 typedef struct row {
     const char *type;
     void (*map)(writer *w);
-    const char *canonical; /* an operator without options, if there is no function */
+    const char *canonical; /* operator without options; NULL if there is a function */
 } row;
 
 static const row ROWS[] = {
@@ -657,7 +657,7 @@ static void write_layer(writer *w)
     grow_foreign(w->g, w->section->type, &w->x, 1, &w->out, 1);
 }
 
-/* Does the layer select its own inputs? */
+/* True if the layer selects its own inputs. */
 static bool reads_before(str type)
 {
     return !str_is(type, "route");
@@ -700,7 +700,7 @@ static value_id read_input(builder *b, const darknet *d)
     return grow_input(b, STR("input"), DT_FLOAT32, 2, (const num[]){1, inputs});
 }
 
-/* A section without options usually means that the file is cut off there. */
+/* A section without options usually means that the file was cut off there. */
 static bool needs_options(str type)
 {
     static const char *const TYPES[] = {"convolutional", "conv",   "connected", "maxpool",

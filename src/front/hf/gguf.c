@@ -70,7 +70,7 @@ static void skip_array(reader *r, int depth)
     int width = type_bytes(r, type);
     if (width) {
         if (count > (r->size - r->at) / (size_t)width)
-            count = UINT64_MAX / (unsigned)width; /* larger than the file, so that take() refuses it */
+            count = UINT64_MAX / (unsigned)width; /* too large for any file, so that take() refuses it */
         take(r, count * (unsigned)width);
         return;
     }
@@ -165,7 +165,7 @@ double gguf_real(const gguf *g, const char *key, double otherwise)
     return element(find_own(g, key), 0, &integer, &real) ? real : otherwise;
 }
 
-/* Looks up a complete key. */
+/* Looks up a text by its complete key. */
 static str gguf_text(const gguf *g, const char *key)
 {
     const gguf_value *v = find(g, str_of(key));
@@ -203,7 +203,7 @@ static void read_tensor(reader *r, gguf_tensor *t)
         t->dims[i] = (int64_t)dim;
     }
     t->type = (int)take_number(r, 4);
-    take(r, 8); /* offset of its data */
+    take(r, 8); /* skips the offset of its data */
 }
 
 static void read_header(reader *r, gguf *g, arena *a)

@@ -17,9 +17,9 @@ typedef struct gguf_value {
 typedef struct gguf_tensor {
     str name;
     int rank, type;
-    int64_t dims[8]; /* in the graph's order: rows first */
+    int64_t dims[8]; /* order of the graph: rows first */
     int64_t elements;
-    bool is_used; /* found in the graph built */
+    bool is_used; /* true if the graph has a weight for it */
 } gguf_tensor;
 
 typedef struct gguf {
@@ -31,7 +31,7 @@ typedef struct gguf {
     str architecture;
 } gguf;
 
-/* "ARCHITECTURE.key" of the metadata; from an array, the entry of the layer. Fails on impossible sizes. */
+/* Looks up "ARCHITECTURE.key" of the metadata, and in an array the entry of the layer. Fails on impossible sizes. */
 int64_t gguf_int(const gguf *g, const char *key, int64_t layer, int64_t otherwise);
 double gguf_real(const gguf *g, const char *key, double otherwise);
 int64_t gguf_array_length(const gguf *g, const char *key); /* 0 if there is none */

@@ -140,8 +140,8 @@ static lm_order read_order(const gguf *g, int64_t i, bool has_tensors, bool is_c
 
 /* ---- which tensor is which --------------------------------------------------------------------------------------- */
 
-/* Names in the graph, after "model.layers.N.", and in the file, after "blk.N."; two names if one weight of the graph
- * is two tensors. */
+/* Names of weights: in the graph after "model.layers.N.", and in the file after "blk.N.". Two names in the file if
+ * one weight of the graph is two tensors. */
 static const struct {
     const char *graph, *file, *other;
 } NAMES[] = {
@@ -177,7 +177,7 @@ static const struct {
     {"mlp.gate.e_score_correction_bias", "exp_probs_b.bias", NULL},
 };
 
-/* Tensors outside the layers. Norms whose names depend on their place are listed with all candidates. */
+/* Tensors outside the layers. Norms have several candidate names, because names depend on their position. */
 static const struct {
     const char *graph, *files[3];
 } OTHERS[] = {
@@ -244,7 +244,7 @@ static int64_t stored_bytes(const gguf *g, str name)
     return bytes;
 }
 
-/* Gives the graph's weights their bytes in the file, and notes weights and tensors without a counterpart. */
+/* Sets the size in the file of the graph's weights, and adds notes on weights and tensors without a counterpart. */
 static void compare(builder *b, gguf *g)
 {
     int32_t missing = 0, unused = 0;

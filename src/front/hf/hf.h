@@ -14,7 +14,7 @@ enum {
     HF_PACKED_QKV = 1 << 4, /* one product for queries, keys and values */
     HF_PACKED_MLP = 1 << 5, /* one product for gate and up */
     HF_QK_HEAD = 1 << 6,    /* queries and keys are normalized per head */
-    HF_QK_WIDTH = 1 << 7,   /* … over all heads at once */
+    HF_QK_WIDTH = 1 << 7,   /* queries and keys are normalized over all heads at once */
     HF_POSITIONS = 1 << 8,  /* a position table; no rotary positions */
     HF_ALIBI = 1 << 9,
     HF_HEAD_BIAS = 1 << 10,
@@ -26,7 +26,7 @@ enum {
     HF_EXPERT_BIAS = 1 << 16,
     HF_POOLER = 1 << 17,
     HF_NO_ROTARY = 1 << 18,
-    HF_ALL_EXPERTS = 1 << 19, /* only lists mark dense layers: without them, all layers have experts */
+    HF_ALL_EXPERTS = 1 << 19, /* layers are dense only if a list says so; without a list, all have experts */
 };
 
 typedef struct hf hf;
@@ -37,14 +37,14 @@ typedef struct hf_family {
     lm_order order;
     lm_norm norm;
     unsigned flags;
-    double rotary_share; /* rotary share of a head, if the configuration does not state it; 0: all */
+    double rotary_share; /* default for the share of a head that has rotary positions; 0: all */
 } hf_family;
 
 struct hf {
     builder *b;
     fail *fail;
     const json_node *root, *config; /* config: the inner language model's configuration, or the root */
-    str type;                       /* model_type of `config` */
+    str type;                       /* model_type of the inner model */
     const hf_family *family;
     const char *defaults; /* "key value key value …" */
 };
@@ -62,21 +62,21 @@ _Noreturn void hf_unsupported(const hf *c, const char *what);
 /* An integer from 0 to HF_MOST; null counts as absent and hides the default. */
 enum { HF_MOST = 1 << 24 };
 int64_t hf_int(const hf *c, const char *keys, int64_t otherwise);
-/* A size from 1 to `most`; fails if neither the configuration nor the defaults have it. */
+/* Reads a size from 1 to `most`; fails if neither the configuration nor the defaults have it. */
 int64_t hf_size(const hf *c, const char *keys, int64_t most);
 bool hf_flag(const hf *c, const char *keys, bool otherwise);
 double hf_real(const hf *c, const char *keys, double otherwise);
 str hf_text(const hf *c, const char *keys);
-bool hf_has(const hf *c, const char *key); /* in the configuration itself */
+bool hf_has(const hf *c, const char *key); /* true only if the configuration itself has the key */
 const char *hf_activation(const hf *c);
 const char *hf_activation_at(const hf *c, const char *keys);
 /* Reads a list of sizes, each from 1 to `most`; returns their number. Fails if there is none, or more than `room`. */
 int hf_sizes(const hf *c, const char *keys, int64_t *sizes, int room, int64_t most);
 /* Another part of the configuration ("vision_config"), with its model_type, or `type` if it has none. */
 hf hf_part(const hf *c, const json_node *config, const char *type);
-/* Does the first architecture's name end with this? */
+/* True if the first architecture's name ends with this. */
 bool hf_architecture(const hf *c, const char *ending);
-/* Number of classes: 2 if the file names no labels. */
+/* Number of classes; 2 if the file does not name any labels. */
 int64_t hf_class_count(const hf *c);
 
 /* Reads the types of the checkpoint into the source (hf_types.c). */

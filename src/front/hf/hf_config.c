@@ -25,7 +25,7 @@ bool hf_sniff(const uint8_t *bytes, size_t size)
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Next word of a space-separated text; false at its end. */
+/* Reads the next word of a space-separated text; false at its end. */
 static bool next_word(const char **rest, str *word)
 {
     while (**rest == ' ')
@@ -48,7 +48,7 @@ bool hf_has(const hf *c, const char *key)
     return member(c->config, str_of(key)) != NULL;
 }
 
-/* First of the keys that has a value; *is_null: one of them is null. */
+/* Returns the first key that has a value; sets *is_null if a key is null. */
 static const json_node *find(const hf *c, const char *keys, bool *is_null)
 {
     str key;
@@ -62,7 +62,7 @@ static const json_node *find(const hf *c, const char *keys, bool *is_null)
     return NULL;
 }
 
-/* Default of the first of the keys that has one; empty if none has. */
+/* Returns the default of the first key that has one; empty if none has. */
 static str default_of(const hf *c, const char *keys)
 {
     str key, name, value;
@@ -80,7 +80,7 @@ void hf_fail(const hf *c, const char *keys, const char *format, ...)
     char what[160];
     const char *rest = keys;
     str key, named = {0};
-    while (next_word(&rest, &key)) /* the key that the file uses */
+    while (next_word(&rest, &key)) /* finds the key that the file has */
         if (!named.len || (!member(c->config, named) && member(c->config, key)))
             named = key;
     va_list arguments;
@@ -235,7 +235,7 @@ void hf_default(const hf *c, const char *dimension, int64_t value)
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
 
-/* The language model inside a composite model. */
+/* Returns the language model inside a composite model. */
 static const json_node *language_part(const json_node *root)
 {
     static const char *const PARTS[] = {"text_config", "llm_config", "language_config"};

@@ -110,7 +110,7 @@ void hf_resnet(hf *c)
 /* ---- ConvNeXt ---------------------------------------------------------------------------------------------------- */
 
 static const int64_t CHANNELS_LAST[] = {0, 2, 3, 1}, CHANNELS_FIRST[] = {0, 3, 1, 2};
-static const double EPSILON = 1e-6; /* epsilon of all norms but the last, regardless of the configuration */
+static const double EPSILON = 1e-6; /* epsilon of all norms except the last, whatever the configuration says */
 
 static value_id norm_of_channels(builder *b, str name, value_id x, int64_t width)
 {

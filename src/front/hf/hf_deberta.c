@@ -1,5 +1,5 @@
-/* hf_deberta.c: builds DeBERTa 2 and 3 from their configuration: BERT whose scores have up to two more terms, one of
- * query and distance (c2p) and one of key and distance (p2c). */
+/* hf_deberta.c: builds DeBERTa 2 and 3 from their configuration: BERT with up to two more terms in the scores. One
+ * depends on query and distance (c2p), one on key and distance (p2c). */
 #include "front/hf/hf.h"
 
 #include <math.h>
@@ -16,9 +16,9 @@ typedef struct deberta {
     const hf *c;
     builder *b;
     int64_t hidden, heads, size, inner;
-    int64_t span; /* distances per side with a table row of their own; 0: no distances */
+    int64_t span; /* number of distances per side that have a row in the table; 0: no distances */
     bool has_c2p, has_p2c;
-    bool shares_projections; /* distances use the words' projections */
+    bool shares_projections; /* distances are projected with the words' weights */
     double epsilon;
     value_id rows, c2p_index, p2c_index; /* distance table (1, 2 · span, hidden) and indices (1, 1, seq, seq) */
     value_id scale;
@@ -219,7 +219,7 @@ static void finish(const deberta *d, num seq, int64_t width, value_id words, val
     net_output(b, x, DT_FLOAT32, 3, (num[]){net_batch(b), seq, last});
 }
 
-/* "c2p|p2c", or a list of the two. */
+/* True if the setting, "c2p|p2c" or a list, has this part. */
 static bool has_part(const hf *c, const char *part)
 {
     if (str_contains(hf_text(c, "pos_att_type"), part))

@@ -81,7 +81,7 @@ void hf_read_attention(const hf *c, int64_t hidden, lm_attention *a)
     a->has_sinks = family_has(c, HF_SINKS);
 }
 
-/* DeepSeek V4: one key head, which is also the value; queries and output use low-rank codes. */
+/* DeepSeek V4: one key head serves as the value too; queries and output use low-rank codes. */
 static void read_codes(const hf *c, lm_attention *a)
 {
     a->q_rank = hf_size(c, "q_lora_rank", MOST_WIDTH);
@@ -211,7 +211,7 @@ static void read_feed(const hf *c, int64_t hidden, lm_feed *f)
 
 /* ---- one layer after the other ----------------------------------------------------------------------------------- */
 
-/* Per-layer lists, or the rules that replace them. */
+/* Lists with one entry per layer, or the rules that replace them. */
 typedef struct plan {
     const json_node *types, *mlp_types, *hybrid, *moe_layers, *mlp_only, *no_rope, *blocks, *indexers, *attention_kinds;
     const json_node *kda, *kda_layers, *sparse;
@@ -313,7 +313,7 @@ static bool recurs_at(const hf *c, const plan *p, int64_t i)
     return str_ends(c->type, "mamba") || is_type(c, "mamba2") || (may_recur && (i + 1) % p->full_period != 0);
 }
 
-/* Layers with a single part: Nemotron-H. */
+/* Reads layers that have a single part (Nemotron-H). */
 static void single_part(const hf *c, const plan *p, int64_t i, lm_layer *l, const lm_layer *recurrent)
 {
     str word = p->pattern.len ? (str){p->pattern.ptr + i, 1} : word_at(p->types, i);
@@ -336,7 +336,8 @@ static void single_part(const hf *c, const plan *p, int64_t i, lm_layer *l, cons
         l->feed.experts = 0;
 }
 
-/* A network pruned layer by layer: (heads in a group, ffn_mult), or no such part. */
+/* Reads a network that was pruned layer by layer: each part has its own settings (heads per group, ffn_mult), or is
+ * absent. */
 static void cut_part(const hf *c, const json_node *block, int64_t hidden, lm_layer *l)
 {
     const json_node *attention = json_get(block, "attention"), *ffn = json_get(block, "ffn");
@@ -353,7 +354,7 @@ static void cut_part(const hf *c, const json_node *block, int64_t hidden, lm_lay
     l->feed.inner = json_int(json_get(ffn, "no_op"), 0) ? 0 : (inner + 255) / 256 * 256;
 }
 
-/* Gemma 4: layers with full attention have larger heads; the last layers reuse the keys of earlier ones. */
+/* Gemma 4: layers with full attention have larger heads, and the last layers reuse the keys of earlier ones. */
 static void gemma4_layer(const hf *c, const plan *p, int64_t i, bool slides, lm_layer *l)
 {
     lm_attention *a = &l->attention;
@@ -423,7 +424,7 @@ lm_head hf_head(const hf *c)
 {
     bool is_bare = hf_architecture(c, "Model") && !hf_architecture(c, "LMHeadModel") && !hf_architecture(c, "MTModel");
     bool is_other = hf_architecture(c, "Classification") || hf_architecture(c, "QuestionAnswering") || is_bare;
-    /* In a composite model either part may have the key. */
+    /* In a composite model, either the outer or the inner part may have the key. */
     const json_node *outer = hf_has(c, "tie_word_embeddings") ? NULL : json_get(c->root, "tie_word_embeddings");
     bool tied = outer ? json_int(outer, 0) != 0 : hf_flag(c, "tie_word_embeddings", false);
     return is_other ? LM_NO_HEAD : tied ? LM_TIED_HEAD : LM_OWN_HEAD;

@@ -54,7 +54,7 @@ void hf_encoder(hf *c)
 
 /* ---- pairs ------------------------------------------------------------------------------------------------------- */
 
-/* T5 and its successors: no biases, distance-based positions, keys of a separate width. */
+/* T5 and its successors have no biases, positions by distance, and keys of a separate width. */
 static void t5_pair(hf *c)
 {
     lm_layer first = {.order = LM_PRE, .mixer = LM_ATTENTION};

@@ -77,7 +77,7 @@ static value_id add_positions(builder *b, value_id x, int64_t tokens, int64_t hi
     return net_binary(b, "Add", STR("embeddings.add"), x, table);
 }
 
-/* Passes image patches, with the tokens before them, through the layers. */
+/* Passes image patches, preceded by special tokens, through the layers. */
 static value_id see(const hf *c, lm *m, const picture *p, bool has_class, bool has_second, bool has_positions,
                     bool has_bias, bool norms_first)
 {

@@ -54,7 +54,7 @@ static void read_list(const hf *c, const char *key, int64_t *list, int count, in
 
 /* ---- SegFormer --------------------------------------------------------------------------------------------------- */
 
-static const double SEGFORMER_EPSILON = 1e-5; /* the class ignores layer_norm_eps */
+static const double SEGFORMER_EPSILON = 1e-5; /* the class ignores the setting layer_norm_eps */
 
 static value_id segformer_attention(builder *b, str scope, value_id x, const stage *s, int64_t reduction)
 {
@@ -165,7 +165,7 @@ void hf_segformer(hf *c)
 
 typedef struct swin {
     const hf *c;
-    int64_t window, inner_ratio_1000; /* inner_ratio_1000: feed-forward ratio in thousandths */
+    int64_t window, inner_ratio_1000; /* inner_ratio_1000: ratio of the feed-forward width, in thousandths */
     bool has_bias;
     double epsilon;
 } swin;

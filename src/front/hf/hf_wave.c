@@ -124,7 +124,7 @@ void hf_wave(hf *c)
             .norm = LM_LAYER,
             .epsilon = hf_real(c, "layer_norm_eps", 1e-5),
             .norms_last = is_stable,
-            .tokens = "samples", /* the frame count follows from it */
+            .tokens = "samples", /* the number of frames follows from it */
             .layers = &first};
     hf_layers(c, &m, hf_int(c, "num_hidden_layers", 12));
     hf_default(c, "samples", DEFAULT_SAMPLES);

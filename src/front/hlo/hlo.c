@@ -25,12 +25,12 @@ static void count_uses(hlo_module *m, const hlo_region *r)
 
 /* ---- parameters -------------------------------------------------------------------------------------------------- */
 
-/* XLA programs have parameters and data as arguments alike; their uses distinguish them. */
+/* Flags of arguments. XLA programs do not distinguish parameters from data, so their uses do. */
 enum { AS_WEIGHT = 1, AS_DATA = 2, AS_REPEATED = 4 };
 
 typedef struct usage {
     hlo_module *m;
-    uint8_t *flags; /* by hlo_value */
+    uint8_t *flags; /* indexed by hlo_value */
     bool has_changed;
 } usage;
 
@@ -96,7 +96,7 @@ static void look_at_uses(usage *u, const hlo_region *r)
 
 static void find_uses(usage *u)
 {
-    enum { MAX_ROUNDS = 16 }; /* each round goes one call deeper */
+    enum { MAX_ROUNDS = 16 }; /* each round looks one call deeper */
     for (int round = 0; round < MAX_ROUNDS; round++) {
         u->has_changed = false;
         for (int32_t i = u->m->functions.count - 1; i >= 0; i--)
@@ -106,7 +106,7 @@ static void find_uses(usage *u)
     }
 }
 
-/* The user's argument that this one belongs to: "params" for "params['Dense_0']['kernel']" and
+/* Returns the user's argument that this one is a part of: "params" for "params['Dense_0']['kernel']" and
  * "params__Dense_0__kernel__". */
 static str root_of(str label)
 {
@@ -126,8 +126,8 @@ static bool has_unknown_dim(const hlo_type *t)
     return t->rank == RANK_UNKNOWN;
 }
 
-/* Finds the arguments that are parameters. With labels: all parts of a user's argument that contains weights.
- * Without: JAX's order, parameters first and data last. */
+/* Finds the arguments that are parameters. With labels, these are all parts of a user's argument that contains
+ * weights. Without labels, JAX's order decides: parameters first, data last. */
 static void find_parameters(usage *u, const hlo_region *entry, bool *is_parameter)
 {
     const hlo_value first = entry->first_argument;
@@ -155,7 +155,7 @@ static void find_parameters(usage *u, const hlo_region *entry, bool *is_paramete
     }
     int32_t last = n - 1;
     uint8_t flags = u->flags[first + last];
-    /* the order f(x, parameters) */
+    /* the program has the order f(x, parameters) */
     if (!u->m->data_are_last && (flags & (AS_WEIGHT | AS_REPEATED)) && !(flags & AS_DATA)) {
         for (int32_t i = 0; i < n; i++)
             is_parameter[i] = u->flags[first + i] & (AS_WEIGHT | AS_REPEATED) && !(u->flags[first + i] & AS_DATA);
@@ -238,7 +238,7 @@ value_id hlo_kept(hlo_writer *w, hlo_value v)
     return r->made;
 }
 
-/* Removes the reduced dimensions that a reduction kept but that no reader needs. */
+/* Removes dimensions that a reduction kept and that no reader needs. */
 static value_id write_squeezed(hlo_writer *w, hlo_value v, const hlo_bound *b)
 {
     hlo_reduced *r = b->reduced;
@@ -262,7 +262,7 @@ static value_id write_whole(hlo_writer *w, hlo_value v, const hlo_bound *b)
         return write_squeezed(w, v, b);
     if (b->kind == HLO_SPLIT) {
         int64_t split[MAX_RANK];
-        for (int i = 0; i < t->rank; i++) /* 0: dimension unchanged */
+        for (int i = 0; i < t->rank; i++) /* 0 keeps a dimension */
             split[i] = i < t->rank - b->id_rank ? 0 : t->dims[i];
         return emit_reshaped(&w->e, b->id, split, t->rank, hlo_result(w, v));
     }
@@ -312,7 +312,7 @@ bool hlo_is_weight(hlo_writer *w, hlo_value v)
 
 value_id hlo_reshaped_weight(hlo_writer *w, value_id x, const int64_t *dims, int rank)
 {
-    if (!emit_constant_of(&w->e, x)) /* a repeated weight is computed */
+    if (!emit_constant_of(&w->e, x)) /* a repeated weight is a computed value */
         return hlo_reshape(w, x, dims, rank, NO_VALUE);
     char order[256] = "as";
     size_t length = 2;
@@ -395,7 +395,7 @@ void hlo_region_ops(hlo_writer *w, const hlo_region *r)
             fail_with(&w->e.b->model->fail, SOOTH_ERROR_INPUT,
                       "calls expand to more than %d operators; no real program has so many", MAX_WRITTEN);
         if (o->result_count && w->is_done[o->first_result]) {
-            w->is_done[o->first_result] = false; /* the function may be called again */
+            w->is_done[o->first_result] = false; /* the function may be called again, so its results are written anew */
             continue;
         }
         if (o->label.len)
@@ -440,7 +440,7 @@ static hlo_bound argument(hlo_writer *w, const hlo_type *t, str name, bool is_pa
     return bound;
 }
 
-/* Each element of a tuple is an argument of its own. */
+/* Returns one argument; each element of a tuple is an argument of its own. */
 static hlo_bound tuple_argument(hlo_writer *w, const hlo_type *t, str name)
 {
     hlo_bound *elements = ARENA_ARRAY(w->e.b->arena, hlo_bound, (size_t)t->element_count + 1);
@@ -464,7 +464,7 @@ static void add_arguments(hlo_writer *w, const hlo_region *entry, const bool *is
         str name = arena_str(e->b->arena, info->label.len ? info->label : info->name);
         if (!name.len)
             name = arena_printf(e->b->arena, "arg%d", i);
-        if (str_is(name, "_platform_index")) { /* selects the platform; all compute the same */
+        if (str_is(name, "_platform_index")) { /* a value that selects the platform; all choices compute the same */
             hlo_bind(w, v, emit_scalar(e, DT_INT32, 0));
         } else if (info->type.elements) {
             hlo_bound tuple = tuple_argument(w, &info->type, name);
@@ -504,7 +504,7 @@ static const hlo_function *find_entry(hlo_module *m)
     fail_with(&m->b->model->fail, SOOTH_ERROR_INPUT, "the program has no function to run; export the model again");
 }
 
-/* Drops nodes that nobody reads, as XLA does: wrapped indices, bounds checks. */
+/* Drops nodes without readers, as XLA does: wrapped indices, bounds checks. */
 static void drop_unread(hlo_writer *w)
 {
     builder *b = w->e.b;
@@ -522,7 +522,7 @@ static void drop_unread(hlo_writer *w)
             stays[i] |= n->outputs[k] != NO_VALUE && is_read[n->outputs[k]];
         for (int32_t k = 0; k < n->attr_count; k++)
             has_graph |= n->attrs[k].kind == ATTR_GRAPH;
-        stays[i] |= has_graph || n->output_count == 0; /* outer values that bodies read are not examined */
+        stays[i] |= has_graph || n->output_count == 0; /* outer values that subgraphs read are not examined */
         if (has_graph)
             for (int32_t k = 0; k <= i; k++)
                 for (int32_t j = 0; j < g->nodes.items[k].output_count; j++)
@@ -531,7 +531,7 @@ static void drop_unread(hlo_writer *w)
         for (int32_t k = 0; stays[i] && k < n->input_count; k++)
             if (n->inputs[k] != NO_VALUE)
                 is_read[n->inputs[k]] = true;
-        if (has_graph) { /* all nodes before it stay */
+        if (has_graph) { /* keeps all nodes before it */
             for (int32_t k = 0; k <= i; k++)
                 stays[k] = true;
             break;

@@ -16,7 +16,7 @@ enum { HLO_NO_VALUE = -1, HLO_MAX_VALUES = 1 << 24, HLO_FEW = 16 };
 
 typedef struct hlo_type {
     dtype dtype;
-    int8_t rank;                     /* RANK_UNKNOWN: not a tensor, or an unranked one */
+    int8_t rank;                     /* RANK_UNKNOWN: not a tensor, or a tensor of unknown rank */
     const num *dims;                 /* NUM_UNKNOWN for '?' */
     const struct hlo_type *elements; /* elements of a tuple; else NULL */
     int32_t element_count;
@@ -34,7 +34,7 @@ typedef struct hlo_attr {
 typedef struct hlo_op hlo_op;
 
 typedef struct hlo_region {
-    bool is_function; /* part of a function: HLO's operators call functions where StableHLO has regions */
+    bool is_function; /* a part of a function; where StableHLO has regions, HLO's operators call functions */
     hlo_value first_argument;
     int32_t argument_count;
     struct {
@@ -44,7 +44,7 @@ typedef struct hlo_region {
 } hlo_region;
 
 struct hlo_op {
-    str name; /* StableHLO's name without the dialect; other dialects keep theirs */
+    str name; /* StableHLO's name without the dialect; names of other dialects keep theirs */
     const hlo_value *operands;
     int32_t operand_count;
     hlo_value first_result;
@@ -54,8 +54,8 @@ struct hlo_op {
     const hlo_region *const *regions;
     int32_t region_count;
     const tensor *constant; /* value of "constant" */
-    str callee;             /* calls: the function; custom calls: the target */
-    str label;              /* position in the user's program; may be empty */
+    str callee;             /* calls: name of the function; custom calls: name of the target */
+    str label;              /* the user's name for the operator; may be empty */
 };
 
 typedef struct hlo_value_info {
@@ -87,8 +87,8 @@ typedef struct hlo_module {
         int32_t count, capacity;
     } functions;
     names function_names;
-    const hlo_function *entry; /* set by the reader, else the function main, else the first public one */
-    bool data_are_last;        /* arguments are unnamed, but parameters come first (jax.export) */
+    const hlo_function *entry; /* set by the reader; else main, or the first public function */
+    bool data_are_last;        /* true for jax.export: arguments have no names, but parameters come first */
 } hlo_module;
 
 void hlo_begin(hlo_module *m, builder *b, const char *format);
@@ -96,8 +96,8 @@ hlo_value hlo_new_value(hlo_module *m, hlo_type type, str name);
 hlo_function *hlo_new_function(hlo_module *m, str name);
 const hlo_function *hlo_find_function(const hlo_module *m, str name); /* NULL if there is none */
 hlo_value_info *hlo_at(const hlo_module *m, hlo_value v);
-/* For the readers of HLO: StableHLO's name for an opcode; the return at the end of a function (several results
- * become a tuple); a function's result; the trip count in a loop's backend configuration. */
+/* Functions for the readers of HLO: StableHLO's name for an opcode; the return at the end of a function (several
+ * results become a tuple); a function's result; the trip count in a loop's backend configuration. */
 str hlo_opcode(hlo_module *m, str name);
 hlo_value hlo_add_op(hlo_module *m, hlo_function *f, hlo_op *o, hlo_type type, str name);
 void hlo_add_return(hlo_module *m, hlo_function *f, hlo_value root);
@@ -120,45 +120,44 @@ bool hlo_conv_dimensions(arena *a, str text, hlo_attr to[HLO_CONV_ATTRS]);
 
 /* ---- attributes of an operator ----------------------------------------------------------------------------------- */
 
-/* Attribute by name or by another spelling ("": none). NULL if absent. */
+/* Returns an attribute by name or by another spelling ("": none); NULL if it is absent. */
 const hlo_attr *hlo_attr_of(const hlo_op *o, const char *name, const char *other);
 int64_t hlo_int(const hlo_op *o, const char *name, const char *other, int64_t otherwise);
-/* Reads up to `room` numbers; -1 if absent or longer. */
+/* Reads at most `room` numbers; -1 if the attribute is absent or longer. */
 int hlo_ints(const hlo_op *o, const char *name, const char *other, int64_t *to, int room);
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* A reduction that is not written yet: a mean is a sum and a division, and keepdims is a reduction plus a broadcast.
- * Written with its dimensions kept. */
+/* A reduction whose writing is deferred, because a division may turn it into a mean and a broadcast may keep its
+ * dimensions. It is written with its dimensions kept. */
 typedef struct hlo_reduced {
     const char *op;
     value_id x;
     int64_t axes[HLO_FEW];
     int axis_count;
     int64_t elements; /* number of elements reduced to one; 0 if unknown */
-    value_id made;    /* value, valid in graph made_in */
+    value_id made;    /* its value, which is valid in graph `made_in` */
     int32_t made_in;
 } hlo_reduced;
 
-/* Represents a value of the module while writing: a graph value and a view of it. A view is written only if an
+/* Stands for a value of the module while writing: a graph value and a view of it. A view is written only if an
  * operator needs the tensor itself, because canonical pointwise operators broadcast. */
 typedef struct hlo_bound {
     enum { HLO_UNBOUND, HLO_PLAIN, HLO_BROADCAST, HLO_PERMUTED, HLO_SQUEEZED, HLO_SPLIT, HLO_TUPLE, HLO_NOTHING } kind;
     bool is_weight; /* a parameter, possibly reshaped */
     value_id id;    /* the underlying tensor */
-    /* BROADCAST: id has the last `id_rank` dimensions of the value, with 1 where `repeated` has a bit; the leading
-     * dimensions are repeated too. `shape` is the shape as a value if it is computed; else NO_VALUE: the type's
-     * shape. */
+    /* BROADCAST: id has the last `id_rank` dimensions of the value, with 1 where `repeated` has a bit. The leading
+     * dimensions are repeated too. `shape` is a computed shape; NO_VALUE if the type has the shape. */
     int32_t id_rank;
     uint64_t repeated;
     value_id shape;
     const int64_t *perm; /* PERMUTED: dimension i is dimension perm[i] of id */
-    /* SQUEEZED: id has `id_rank` dimensions; those with a bit in `repeated` are 1 and missing from the value. */
-    hlo_reduced *reduced; /* SQUEEZED: the reduction that writes id when needed; may be NULL */
+    /* SQUEEZED: id has `id_rank` dimensions. Those with a bit in `repeated` are 1 and absent from the value. */
+    hlo_reduced *reduced; /* SQUEEZED: the deferred reduction that computes id; may be NULL */
     /* SPLIT: the last dimension of id is the last `id_rank` dimensions of the value. */
-    value_id whole; /* the tensor itself once written, valid in graph `whole_in` */
+    value_id whole; /* the tensor itself, once written; valid in graph `whole_in` */
     int32_t whole_in;
-    int32_t truth;                    /* for a number converted from a boolean: that boolean's value id + 1; else 0 */
+    int32_t truth;                    /* 1 + id of the boolean that was converted to this number; 0: none */
     const struct hlo_bound *elements; /* TUPLE */
     int32_t element_count;
 } hlo_bound;
@@ -166,42 +165,42 @@ typedef struct hlo_bound {
 typedef struct hlo_writer {
     emitter e;
     hlo_module *m;
-    hlo_bound *bound; /* by hlo_value */
-    bool *is_done;    /* by first result: already written by another operator */
+    hlo_bound *bound; /* indexed by hlo_value */
+    bool *is_done;    /* indexed by first result: another operator already wrote it */
     str prefix;       /* prefix of names inside calls */
     int32_t calls;    /* calls and regions entered so far */
-    int32_t graph;    /* number of the open graph */
+    int32_t graph;    /* number of the graph that is open */
     int32_t graphs;   /* graphs opened so far */
-    int32_t depth;    /* nesting of calls and regions */
+    int32_t depth;    /* depth of nested calls and regions */
     int32_t written;  /* operators written so far, in all calls */
 } hlo_writer;
 
 hlo_bound *hlo_bound_of(hlo_writer *w, hlo_value v);
-/* The tensor itself; NO_VALUE for tokens. */
+/* Returns the tensor itself; NO_VALUE for tokens. */
 value_id hlo_in(hlo_writer *w, hlo_value v);
 const hlo_type *hlo_type_of(hlo_writer *w, hlo_value v);
-/* A new graph value with the name and type of a result. */
+/* Returns a new graph value with the name and type of a result. */
 value_id hlo_result(hlo_writer *w, hlo_value v);
 void hlo_bind(hlo_writer *w, hlo_value v, value_id id);
-/* The known integer in a value of one element. */
+/* Reads the known integer in a value of one element. */
 bool hlo_number(hlo_writer *w, hlo_value v, int64_t *number);
 void hlo_bind_as(hlo_writer *w, hlo_value v, hlo_bound as);
-/* The shape of a value, as a one-dimensional int64 value. */
+/* Returns the shape of a value as a one-dimensional int64 value. */
 value_id hlo_shape_of(hlo_writer *w, hlo_value v);
 bool hlo_is_weight(hlo_writer *w, hlo_value v);
-/* Is it a constant of a single number, or a broadcast of one? */
+/* True for a constant of a single number, or a broadcast of one. */
 bool hlo_scalar(hlo_writer *w, hlo_value v, double *x);
-/* The same for constants that are written later. */
+/* The same for constants that are not written yet. */
 bool hlo_scalar_ahead(hlo_writer *w, hlo_value v, double *x);
-/* The tensor under a squeezed value, with its dimensions kept. */
+/* Returns the tensor under a squeezed value, with its dimensions kept. */
 value_id hlo_kept(hlo_writer *w, hlo_value v);
-/* Operand of a pointwise operator: the tensor, or the source of a broadcast. */
+/* Returns the operand of a pointwise operator: the tensor, or the source of a broadcast. */
 value_id hlo_operand(hlo_writer *w, hlo_value v);
 value_id hlo_reshape(hlo_writer *w, value_id x, const int64_t *dims, int rank,
                      value_id output); /* returns the output */
-/* A reshaped parameter stays a parameter, without a node. */
+/* Reshapes a parameter, which stays a parameter and needs no node. */
 value_id hlo_reshaped_weight(hlo_writer *w, value_id x, const int64_t *dims, int rank);
-/* Dimensions of a type as numbers; false if one is unknown. */
+/* Reads the dimensions of a type as numbers; false if one is unknown. */
 bool hlo_static_dims(const hlo_type *t, int64_t to[MAX_RANK]);
 void hlo_region_ops(hlo_writer *w, const hlo_region *r);
 /* The operator that returns the region's results. */
@@ -211,11 +210,11 @@ void hlo_foreign(hlo_writer *w, const hlo_op *o);
 str hlo_combiner(const hlo_op *o);
 
 void hlo_map(hlo_writer *w, const hlo_op *o); /* hlo_ops.c */
-/* Merges a bias into the product or convolution before it, and a sum divided by its element count into a mean. False
- * otherwise. */
+/* Merges a bias into the preceding product or convolution, and a sum divided by its element count into a mean; false
+ * if there is none to merge. */
 bool hlo_map_bias(hlo_writer *w, const hlo_op *o);
 bool hlo_map_mean(hlo_writer *w, const hlo_op *o);
-/* False if the form is not supported; nothing is written then. */
+/* Return false, without writing anything, if the form is not supported. */
 bool hlo_map_dot(hlo_writer *w, const hlo_op *o);         /* hlo_dot.c */
 bool hlo_map_convolution(hlo_writer *w, const hlo_op *o); /* hlo_window.c */
 bool hlo_map_reduce_window(hlo_writer *w, const hlo_op *o);

@@ -50,7 +50,7 @@ void hlo_map_call(hlo_writer *w, const hlo_op *o)
 
 /* ---- branches ---------------------------------------------------------------------------------------------------- */
 
-/* HLO passes one operand to each branch; MLIR's branches read outer values. */
+/* HLO passes one operand to each branch; branches in MLIR read outer values. */
 static void bind_branch_argument(hlo_writer *w, const hlo_op *o, int32_t branch)
 {
     const hlo_region *r = o->regions[branch];
@@ -60,7 +60,7 @@ static void bind_branch_argument(hlo_writer *w, const hlo_op *o, int32_t branch)
     }
 }
 
-/* Opens a graph with a new number for a branch or a body. */
+/* Opens a graph with a new number, for a branch or a loop body. */
 static graph *open_graph(hlo_writer *w, int32_t *outer)
 {
     graph *g = ARENA_NEW(w->e.b->arena, graph);
@@ -77,7 +77,7 @@ static void close_graph(hlo_writer *w, int32_t outer)
     w->graph = outer;
 }
 
-/* Outputs must be values of the graph itself. */
+/* Adds an output. Outputs must be values made in the graph itself. */
 static void add_output(hlo_writer *w, value_id id)
 {
     build_output(w->e.b, emit_1(&w->e, "Identity", id, NO_VALUE));
@@ -109,7 +109,7 @@ static graph *branch_graph(hlo_writer *w, const hlo_op *o, int32_t branch)
     return g;
 }
 
-/* Selects branch `first` if the index equals it, else one of the later branches. */
+/* Selects branch `first` if the index equals it, otherwise one of the later branches. */
 static void choose(hlo_writer *w, const hlo_op *o, value_id index, int32_t first, const value_id *outputs,
                    int output_count)
 {
@@ -180,7 +180,7 @@ bool hlo_map_case(hlo_writer *w, const hlo_op *o)
 
 /* ---- loops ------------------------------------------------------------------------------------------------------- */
 
-/* A loop's carried values, one by one; HLO's loops carry one tuple. */
+/* The carried values of a loop as a list; in HLO they are one tuple. */
 typedef struct loop {
     const hlo_op *o;
     const hlo_region *condition, *body;
@@ -217,7 +217,7 @@ static bool read_loop(hlo_writer *w, const hlo_op *o, loop *l)
     return l->body->argument_count == arguments && l->condition->argument_count == arguments;
 }
 
-/* Index of the carried value that `v` is inside a region of the loop; -1 if none. */
+/* Returns which carried value `v` is inside a region of the loop; -1 if it is none. */
 static int32_t carried(hlo_writer *w, const loop *l, const hlo_region *r, hlo_value v)
 {
     const hlo_op *maker = hlo_at(w->m, v)->maker;
@@ -285,7 +285,7 @@ static int64_t rounds_of(hlo_writer *w, const loop *l)
     return limit <= start ? 0 : (limit - start + step - 1) / step;
 }
 
-/* Does the body return value i unchanged? Weights are carried this way and stay constants. */
+/* True if the body returns value i unchanged. Weights are carried this way and stay constants. */
 static bool is_unchanged(hlo_writer *w, const loop *l, int32_t i)
 {
     hlo_value next = next_of(w, l, i);

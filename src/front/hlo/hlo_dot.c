@@ -23,7 +23,7 @@ static bool read_side(hlo_writer *w, const hlo_op *o, int index, side *s)
     s->summed_count = hlo_ints(o, SUMMED[index], HLO_SUMMED[index], s->summed, HLO_FEW);
     if (s->batch_count < 0)
         s->batch_count = 0;
-    if (s->summed_count < 0) { /* "dot": the last dimension of the left, the first of the right */
+    if (s->summed_count < 0) { /* "dot" sums the last dimension of the left operand and the first of the right */
         s->summed_count = rank > 0;
         s->summed[0] = index ? 0 : rank - 1;
     }
@@ -40,7 +40,7 @@ static bool read_side(hlo_writer *w, const hlo_op *o, int index, side *s)
     return true;
 }
 
-/* The order (batch, free, summed) for the left operand, (batch, summed, free) for the right. */
+/* Returns the product's order: (batch, free, summed) for the left operand, (batch, summed, free) for the right. */
 static int order_of(const side *s, bool is_left, int64_t *perm)
 {
     int n = 0;
@@ -63,7 +63,7 @@ static bool is_identity(const int64_t *perm, int rank)
     return true;
 }
 
-/* Is the operand already in that order, without a transpose? */
+/* True if the operand has that order already and needs no transpose. */
 static bool is_ordered(hlo_writer *w, const side *s, bool is_left)
 {
     int64_t perm[HLO_FEW];
@@ -85,7 +85,7 @@ static num product_of(const hlo_type *t, const int64_t *axes, int count)
     return product;
 }
 
-/* If x is scaled and then transposed, transposes first, so that the scale is next to the product. */
+/* Transposes before scaling if x is scaled and then transposed, so that the scale is next to the product. */
 static value_id ordered_before_scale(hlo_writer *w, hlo_value v, const int64_t *perm, int rank)
 {
     const hlo_op *maker = hlo_at(w->m, v)->maker;
@@ -122,8 +122,8 @@ static value_id permuted(hlo_writer *w, hlo_value v, const int64_t *perm, int ra
     return scaled != NO_VALUE ? scaled : emit_transpose(&w->e, hlo_in(w, v), perm, rank, NO_VALUE);
 }
 
-/* The operand as (batch, M, K) or (batch, K, N). Without a batch, the left operand keeps its free dimensions, and an
- * operand without free dimensions is a vector. */
+/* Returns the operand as (batch, M, K) or (batch, K, N). Without a batch, a left operand keeps its free dimensions,
+ * and an operand without free dimensions stays a vector. */
 static value_id matrix_of(hlo_writer *w, const side *s, bool is_left, bool has_batch)
 {
     int64_t perm[HLO_FEW], dims[HLO_FEW];
@@ -156,13 +156,13 @@ static value_id matrix_of(hlo_writer *w, const side *s, bool is_left, bool has_b
     return emit_reshaped(&w->e, x, dims, n, NO_VALUE);
 }
 
-/* Casts an operand to the common type; the result may be wider. */
+/* Casts an operand to the type of the product, which may be wider. */
 static value_id as_type(hlo_writer *w, value_id x, dtype from, dtype to)
 {
     return from == to ? x : emit_cast(&w->e, x, to, NO_VALUE);
 }
 
-/* Turns the merged (batch, first free, second free) into the operator's result. */
+/* Converts the merged (batch, first free, second free) to the operator's result. */
 static void bind_product(hlo_writer *w, const hlo_op *o, value_id y, const side *first, const side *second,
                          bool is_swapped)
 {
@@ -175,9 +175,9 @@ static void bind_product(hlo_writer *w, const hlo_op *o, value_id y, const side 
                     (hlo_bound){.kind = HLO_SPLIT, .id = y, .id_rank = merged, .shape = NO_VALUE, .whole = NO_VALUE});
         return;
     }
-    /* The result's dimensions in the product's order. */
+    /* Dimensions of the result in the product's order. */
     int64_t dims[MAX_RANK], *perm = ARENA_ARRAY(w->e.b->arena, int64_t, MAX_RANK);
-    int left = is_swapped ? merged : first->free_count; /* free dimensions of the operator's left operand */
+    int left = is_swapped ? merged : first->free_count; /* number of free dimensions of the operator's left operand */
     int n = 0;
     for (int i = 0; i < head; i++)
         perm[n++] = i;
@@ -211,9 +211,9 @@ bool hlo_map_dot(hlo_writer *w, const hlo_op *o)
     bool has_batch = sides[0].batch_count > 0;
     if (t->rank != sides[0].batch_count + sides[0].free_count + sides[1].free_count || t->rank > HLO_FEW)
         return false;
-    if (!has_batch && sides[0].summed_count == 0) /* an outer product: K is 1 */
+    if (!has_batch && sides[0].summed_count == 0) /* an outer product, whose K is 1 */
         has_batch = true;
-    /* Selects the order with fewer transposes; weights go to the right. */
+    /* Selects the order that needs fewer transposes; weights go to the right. */
     bool is_swapped;
     if (has_batch)
         is_swapped = !is_ordered(w, &sides[0], true) + !is_ordered(w, &sides[1], false) >
@@ -222,7 +222,7 @@ bool hlo_map_dot(hlo_writer *w, const hlo_op *o)
         is_swapped = hlo_is_weight(w, sides[0].v) && !hlo_is_weight(w, sides[1].v) && sides[1].free_count > 0;
     const side *first = &sides[is_swapped], *second = &sides[!is_swapped];
     if (!has_batch && first->free_count == 0 && second->free_count > 1)
-        has_batch = true; /* a vector times a matrix with several free dimensions: a batch of one */
+        has_batch = true; /* a vector times a matrix with several free dimensions becomes a batch of one */
     dtype types[2] = {hlo_type_of(w, first->v)->dtype, hlo_type_of(w, second->v)->dtype};
     dtype common = dtype_bits(types[0]) >= dtype_bits(types[1]) ? types[0] : types[1];
     value_id a = matrix_of(w, first, true, has_batch), b = matrix_of(w, second, false, has_batch);
@@ -235,7 +235,7 @@ bool hlo_map_dot(hlo_writer *w, const hlo_op *o)
     value_id y = emit_2(&w->e, "MatMul", a, b, is_last ? named : NO_VALUE);
     if (!is_last)
         y = emit_cast(&w->e, y, t->dtype, named);
-    if (has_batch && !first->batch_count) { /* merged to (M, N): a reshape restores all dimensions */
+    if (has_batch && !first->batch_count) { /* merged to (M, N); a reshape restores all dimensions */
         int64_t dims[MAX_RANK];
         if (!hlo_static_dims(t, dims))
             for (int i = 0; i < t->rank; i++)
@@ -283,7 +283,7 @@ static bool add_to_convolution(hlo_writer *w, const hlo_op *o, hlo_value product
         w->graph != 0 || hlo_at(w->m, product)->uses != 1)
         return false;
     node *n = NULL;
-    enum { NEAR = 16 }; /* it was written shortly before */
+    enum { NEAR = 16 }; /* the product was written shortly before its bias */
     int64_t feature = hlo_int(maker, "output_feature_dimension", "", 0);
     int64_t channels = hlo_type_of(w, product)->dims[feature];
     feature += c->rank - hlo_type_of(w, product)->rank;

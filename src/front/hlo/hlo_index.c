@@ -4,7 +4,8 @@
 typedef struct gathering {
     int64_t offset[HLO_FEW], collapsed[HLO_FEW], indexed[HLO_FEW];
     int offset_count, collapsed_count, indexed_count;
-    /* dimension of the indices that holds one position; equal to their rank if each is a single number */
+    /* dimension of the indices along which a position is stored; equal to their rank if each position is a single
+     * number */
     int64_t vector;
 } gathering;
 
@@ -22,7 +23,7 @@ static bool read_gathering(hlo_writer *w, const hlo_op *o, gathering *g)
     g->offset_count = hlo_ints(o, "offset_dims", "", g->offset, HLO_FEW);
     g->collapsed_count = hlo_ints(o, "collapsed_slice_dims", "", g->collapsed, HLO_FEW);
     g->indexed_count = hlo_ints(o, "start_index_map", "", g->indexed, HLO_FEW);
-    /* Absent lists are empty. */
+    /* An absent list counts as empty. */
     g->offset_count = g->offset_count < 0 ? 0 : g->offset_count;
     g->collapsed_count = g->collapsed_count < 0 ? 0 : g->collapsed_count;
     g->vector = hlo_int(o, "index_vector_dim", "", 0);
@@ -31,7 +32,7 @@ static bool read_gathering(hlo_writer *w, const hlo_op *o, gathering *g)
            hlo_ints(o, "operand_batching_dims", "", batching, HLO_FEW) <= 0;
 }
 
-/* The indices without their position dimension, which has size 1. */
+/* Returns the indices without their position dimension, which has size 1. */
 static value_id single_indices(hlo_writer *w, const hlo_op *o, const gathering *g)
 {
     value_id v = hlo_in(w, o->operands[1]);
@@ -40,7 +41,7 @@ static value_id single_indices(hlo_writer *w, const hlo_op *o, const gathering *
     return emit_squeeze(&w->e, v, &g->vector, 1, NO_VALUE);
 }
 
-/* Finds the select that makes v, also through a function call; operands are resolved to v's scope. */
+/* Finds the select that computes v, also through a function call, and resolves its operands to v's scope. */
 static bool find_select(hlo_writer *w, hlo_value v, hlo_value operands[3])
 {
     const hlo_op *maker = hlo_at(w->m, v)->maker, *select = maker;
@@ -61,7 +62,7 @@ static bool find_select(hlo_writer *w, hlo_value v, hlo_value operands[3])
     return true;
 }
 
-/* Undoes index wrapping, i < 0 ? i + n : i. Returns the user's indices. */
+/* Undoes JAX's index wrapping, i < 0 ? i + n : i. Returns the user's indices. */
 static hlo_value unwrapped(hlo_writer *w, hlo_value v)
 {
     hlo_value parts[3];
@@ -76,7 +77,7 @@ static hlo_value unwrapped(hlo_writer *w, hlo_value v)
     return v;
 }
 
-/* Whole slices along one axis: Gather. The index dimensions of the result are those that `offset_dims` leaves free. */
+/* Selects whole slices along one axis, as Gather does. `offset_dims` lists the result's other dimensions. */
 static bool gather_axis(hlo_writer *w, const hlo_op *o, const gathering *g)
 {
     const hlo_type *x = hlo_type_of(w, o->operands[0]), *indices = hlo_type_of(w, o->operands[1]);
@@ -99,7 +100,7 @@ static bool gather_axis(hlo_writer *w, const hlo_op *o, const gathering *g)
         return false;
     if (g->vector < indices->rank && indices->dims[g->vector] != 1)
         return false;
-    /* Gather's order: dimensions before the axis, index dimensions, dimensions after it. */
+    /* Order of Gather's result: dimensions before the axis, index dimensions, dimensions after the axis. */
     int64_t *perm = ARENA_ARRAY(w->e.b->arena, int64_t, HLO_FEW);
     bool is_same = true;
     int batch = 0, offset = 0;
@@ -109,7 +110,7 @@ static bool gather_axis(hlo_writer *w, const hlo_op *o, const gathering *g)
             int dim = is_collapsed && at >= axis ? at + 1 : at;
             perm[i] = dim < axis ? dim : dim > axis ? dim - 1 + index_rank : -1;
             if (!is_collapsed)
-                perm[i] = dim <= axis ? dim : dim + index_rank; /* the axis itself stays as 1, before the indices */
+                perm[i] = dim <= axis ? dim : dim + index_rank; /* the axis stays, with size 1 */
         } else {
             perm[i] = axis + batch++ + !is_collapsed;
         }
@@ -142,7 +143,7 @@ static bool gather_axis(hlo_writer *w, const hlo_op *o, const gathering *g)
     return true;
 }
 
-/* Single elements, or slices of the last dimensions, at positions in the first ones: GatherND. */
+/* Selects single elements, or slices of the last dimensions, at positions in the first dimensions, as GatherND does. */
 static bool gather_places(hlo_writer *w, const hlo_op *o, const gathering *g)
 {
     const hlo_type *x = hlo_type_of(w, o->operands[0]), *indices = hlo_type_of(w, o->operands[1]);
@@ -169,7 +170,7 @@ bool hlo_map_gather(hlo_writer *w, const hlo_op *o)
     return read_gathering(w, o, &g) && (gather_axis(w, o, &g) || gather_places(w, o, &g));
 }
 
-/* The result is a copy of the first operand with some elements overwritten. */
+/* Copies the first operand and overwrites some elements. */
 bool hlo_map_scatter(hlo_writer *w, const hlo_op *o)
 {
     if (o->operand_count != 3 || o->result_count != 1)
@@ -187,7 +188,7 @@ bool hlo_map_scatter(hlo_writer *w, const hlo_op *o)
     return true;
 }
 
-/* Inputs: x, one start per axis. Rows from a computed start: start … start + size - 1. */
+/* Inputs: x, one start per axis. Selects the rows start … start + size - 1. */
 bool hlo_map_dynamic_slice(hlo_writer *w, const hlo_op *o)
 {
     enum { MAX_ROWS = 4096 };

@@ -201,7 +201,7 @@ static uint16_t narrow(dtype type, double x)
         return (uint16_t)(bits >> 16);
     uint32_t sign = bits >> 16 & 0x8000u, exponent = bits >> 23 & 255, fraction = bits >> 13 & 1023;
     if (exponent <= 112)
-        return (uint16_t)sign; /* underflows in binary16; no rule reads it */
+        return (uint16_t)sign; /* would be zero in binary16; no rule reads it */
     return exponent >= 143 ? (uint16_t)(sign | 0x7c00u) : (uint16_t)(sign | (exponent - 112) << 10 | fraction);
 }
 
@@ -354,7 +354,7 @@ const tensor *hlo_raw_constant(hlo_module *m, const hlo_type *type, const uint8_
 
 /* ---- convolutions ------------------------------------------------------------------------------------------------ */
 
-/* Reads one of the three lists: letters and numbers of spatial dimensions. */
+/* Reads one of the three lists, which consist of letters and numbers of spatial dimensions. */
 static bool one_list(str *rest, bool is_bracketed, const char *letters, int64_t places[2], int64_t *spatial, int *rank)
 {
     bool has[2] = {false, false}, seen[HLO_FEW] = {false};

@@ -21,7 +21,7 @@ void hlo_foreign(hlo_writer *w, const hlo_op *o)
     for (int32_t i = 0; i < o->result_count; i++) {
         hlo_value v = o->first_result + i;
         const hlo_type *t = hlo_type_of(w, v);
-        if (t->elements) { /* HLO operators with several results */
+        if (t->elements) { /* an HLO operator with several results has a tuple */
             hlo_bound *elements = ARENA_ARRAY(b->arena, hlo_bound, (size_t)t->element_count + 1);
             for (int32_t k = 0; k < t->element_count; k++) {
                 value_id id = emit_temp(&w->e);
@@ -74,7 +74,7 @@ static void map_tuple(hlo_writer *w, const hlo_op *o, const char *unused)
         elements[i] = *hlo_bound_of(w, o->operands[i]);
         bool is_view = elements[i].kind == HLO_PERMUTED || elements[i].kind == HLO_BROADCAST ||
                        elements[i].kind == HLO_SQUEEZED || elements[i].kind == HLO_SPLIT;
-        if (is_view) /* readers of the element need the tensor itself */
+        if (is_view) /* the element's readers need the tensor itself */
             elements[i] =
                 (hlo_bound){.kind = HLO_PLAIN, .id = hlo_in(w, o->operands[i]), .shape = NO_VALUE, .whole = NO_VALUE};
     }
@@ -127,14 +127,14 @@ static void map_constant(hlo_writer *w, const hlo_op *o, const char *unused)
     }
     value_id id = hlo_result(w, o->first_result);
     build_constant(b, id, t);
-    /* Single numbers in the program are not parameters; arrays are. */
+    /* Arrays are parameters; single numbers are not. */
     bool is_weight = dtype_is_float(type->dtype) && type->rank > 0 && !is_one;
     build_at(b, id)->is_constant_node = !is_weight;
     hlo_bind(w, o->first_result, id);
     hlo_bound_of(w, o->first_result)->is_weight = is_weight && t->encoding != TENSOR_RAW;
 }
 
-/* Variables of other dialects: weights stored elsewhere. */
+/* Variables of other dialects, which stand for weights stored elsewhere. */
 static void map_global(hlo_writer *w, const hlo_op *o, const char *unused)
 {
     int64_t dims[MAX_RANK];
@@ -264,7 +264,7 @@ static void map_reverse(hlo_writer *w, const hlo_op *o, const char *unused)
 
 /* ---- others ------------------------------------------------------------------------------------------------------ */
 
-/* Sorts the first operand; the others are reordered alike. */
+/* Sorts the first operand and reorders the others in the same way. */
 static void map_sort(hlo_writer *w, const hlo_op *o, const char *canonical)
 {
     emitter *e = &w->e;
@@ -442,7 +442,7 @@ static void map_call(hlo_writer *w, const hlo_op *o, const char *unused)
     hlo_map_call(w, o);
 }
 
-/* Minimum number of operands that the mapping reads. */
+/* Minimum number of operands that a mapping needs. */
 static const struct {
     const char *name;
     hlo_mapper *map;
@@ -575,7 +575,7 @@ static const struct {
     {"zeta", hlo_map_special, NULL, 2},
 };
 
-/* Are the results tensors with types? Without a type nothing can be inferred. */
+/* True if all results are tensors with types, without which nothing can be inferred. */
 static bool has_tensors(hlo_writer *w, const hlo_op *o)
 {
     for (int32_t i = 0; i < o->operand_count; i++)

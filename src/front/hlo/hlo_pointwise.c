@@ -1,7 +1,8 @@
-/* hlo_pointwise.c: maps pointwise operators of HLO. A view that all operands share (hlo.h) is kept for the result. */
+/* hlo_pointwise.c: maps pointwise operators of HLO. If all operands have the same view (hlo.h), the result has it
+ * too. */
 #include "front/hlo/hlo_map.h"
 
-/* Are all operands squeezed alike, except single numbers? Then the operator works on the underlying tensors. */
+/* True if all operands except single numbers are squeezed alike. The operator then works on the underlying tensors. */
 static bool squeezed_alike(hlo_writer *w, const hlo_op *o, hlo_bound *as)
 {
     as->kind = HLO_UNBOUND;
@@ -20,7 +21,7 @@ static bool squeezed_alike(hlo_writer *w, const hlo_op *o, hlo_bound *as)
     return as->kind == HLO_SQUEEZED;
 }
 
-/* An operand, given the operator's target. */
+/* Returns an operand in the form that the operator's target requires. */
 static value_id operand_for(hlo_writer *w, const hlo_op *o, int32_t i)
 {
     hlo_bound as;
@@ -29,7 +30,7 @@ static value_id operand_for(hlo_writer *w, const hlo_op *o, int32_t i)
                : hlo_operand(w, o->operands[i]);
 }
 
-/* A pointwise operator on broadcasts of one form gives a broadcast of that form. */
+/* A pointwise operator on broadcasts of the same form results in such a broadcast. */
 static hlo_bound joined(hlo_writer *w, const hlo_op *o)
 {
     hlo_bound squeezed;
@@ -39,7 +40,8 @@ static hlo_bound joined(hlo_writer *w, const hlo_op *o)
     for (int32_t i = 0; i < o->operand_count; i++) {
         const hlo_bound *b = hlo_bound_of(w, o->operands[i]);
         if (b->kind != HLO_BROADCAST) {
-            if (hlo_type_of(w, o->operands[i])->rank == 0) /* the predicate of a select, the bounds of a clamp */
+            /* scalars such as the predicate of a select or the bounds of a clamp */
+            if (hlo_type_of(w, o->operands[i])->rank == 0)
                 continue;
             return (hlo_bound){.kind = HLO_PLAIN};
         }
@@ -52,7 +54,7 @@ static hlo_bound joined(hlo_writer *w, const hlo_op *o)
     return j;
 }
 
-/* Output of a pointwise operator, and the view that the result gets. */
+/* Output of a pointwise operator, and the view of it that is the result. */
 typedef struct target {
     value_id id;
     hlo_bound as;
@@ -101,7 +103,7 @@ void hlo_map_abs(hlo_writer *w, const hlo_op *o, const char *canonical)
     if (hlo_type_of(w, o->operands[0])->dtype == hlo_type_of(w, o->first_result)->dtype)
         hlo_write_pointwise(w, o, canonical);
     else
-        hlo_foreign(w, o); /* complex numbers */
+        hlo_foreign(w, o); /* complex numbers have no canonical operator */
 }
 
 void hlo_map_add(hlo_writer *w, const hlo_op *o, const char *canonical)
@@ -126,7 +128,7 @@ void hlo_map_logical(hlo_writer *w, const hlo_op *o, const char *canonical)
     hlo_write_pointwise(w, o, is_bool(w, o) ? canonical + strlen("Bitwise") : canonical);
 }
 
-/* The minimum or maximum of x and a known number: an activation. */
+/* Maps the minimum or maximum of x and a known number, which is an activation. */
 static bool map_bound(hlo_writer *w, const hlo_op *o)
 {
     double x;
@@ -137,7 +139,7 @@ static bool map_bound(hlo_writer *w, const hlo_op *o)
         if (!hlo_scalar(w, o->operands[i], &x))
             continue;
         hlo_value other = o->operands[1 - i];
-        if (is_max && x == -__builtin_inf()) { /* max(x, -inf), which JAX writes around every maximum */
+        if (is_max && x == -__builtin_inf()) { /* JAX writes max(x, -inf) around every maximum */
             hlo_bound same = *hlo_bound_of(w, other);
             hlo_bind_as(w, o->first_result, same);
             return true;
@@ -286,7 +288,7 @@ static str direction_of(const hlo_op *o)
     return direction ? direction->text : STR("");
 }
 
-/* A boolean that was converted to a number, compared with 0. */
+/* Maps a comparison with 0 of a boolean that was converted to a number. */
 static bool is_truth(hlo_writer *w, const hlo_op *o)
 {
     double zero;
@@ -321,7 +323,7 @@ void hlo_map_compare(hlo_writer *w, const hlo_op *o, const char *unused)
     hlo_foreign(w, o);
 }
 
-/* JAX gathers replace out-of-range elements by NaN; other frameworks do not check. */
+/* Drops JAX's replacement of out-of-range elements by NaN after a gather; other frameworks do not check. */
 static bool is_filled_gather(hlo_writer *w, const hlo_op *o)
 {
     double x;
@@ -382,7 +384,7 @@ void hlo_map_select(hlo_writer *w, const hlo_op *o, const char *canonical)
     hlo_write_pointwise(w, o, canonical);
 }
 
-/* Inputs: min, x, max. If both bounds are known single numbers: Clip. */
+/* Inputs: min, x, max. Maps to Clip if both bounds are known single numbers. */
 void hlo_map_clamp(hlo_writer *w, const hlo_op *o, const char *canonical)
 {
     double low, high;

@@ -37,7 +37,7 @@ typedef struct attr_list {
     int32_t count, capacity;
 } attr_list;
 
-/* An id as a hash key: its eight bytes. */
+/* Returns the eight bytes of an id, as a hash key. */
 static str key_of(reader *r, uint64_t id)
 {
     return (str){arena_copy(r->arena, &id, 1, sizeof id), sizeof id};
@@ -93,7 +93,7 @@ static hlo_type read_shape(reader *r, wire w, int depth)
                           .elements = elements.items ? elements.items : ARENA_NEW(r->arena, hlo_type),
                           .element_count = elements.count};
     hlo_type t = {.dtype = type < NAME_COUNT ? hlo_dtype(str_of(NAMES[type])) : DT_UNKNOWN, .rank = (int8_t)rank};
-    if (t.dtype == DT_UNKNOWN) /* token, opaque */
+    if (t.dtype == DT_UNKNOWN) /* tokens and opaque types */
         return (hlo_type){.rank = RANK_UNKNOWN};
     for (size_t i = 0; i < rank; i++) {
         if (dims[i] < 0 || dims[i] > INT64_MAX / 100)
@@ -143,7 +143,7 @@ static const struct numbered {
 
 static const struct numbered TEXTS[] = {{28, "custom_call_target"}, {63, "direction"}};
 
-/* Members of a message that is an attribute: each becomes a list, empty if the file has none. */
+/* Members of a message attribute. Each becomes a list, which is empty if the file lacks it. */
 enum { MAX_PARTS = 9 };
 static const struct message {
     uint32_t number;
@@ -176,7 +176,7 @@ static const struct message {
       {6, "scatter_indices_batching_dims"}}},
 };
 
-/* protobuf omits zeros; plural names mark lists. */
+/* Adds the members of a message. protobuf omits zeros; members with plural names are lists. */
 static void add_parts(reader *r, attr_list *to, const struct message *kind, wire w)
 {
     static const int64_t ZERO;
@@ -241,7 +241,8 @@ static void add_calls(reader *r, hlo_op *o, const wire *w, const wire_field *f)
     int32_t count;
     const int64_t *ids = read_ints(r, w, f, &count);
     const hlo_region **regions = ARENA_ARRAY(r->arena, const hlo_region *, (size_t)count);
-    bool is_loop = str_is(o->name, "while") && count == 2; /* the body comes first here; in text, the condition does */
+    /* in this format the body comes first; in text, the condition does */
+    bool is_loop = str_is(o->name, "while") && count == 2;
     for (int32_t i = 0; i < count; i++) {
         int32_t at = find(&r->by_id, (uint64_t)ids[i]);
         if (at < 0)
@@ -333,7 +334,7 @@ static void read_instruction(reader *r, hlo_function *f, wire w)
         case 36:
             operands = part;
             break;
-        default: /* the opcode precedes all attributes */
+        default: /* attributes come after the opcode */
             read_attribute(r, o, &attrs, &w, &part);
             break;
         }
@@ -367,7 +368,7 @@ static void read_instruction(reader *r, hlo_function *f, wire w)
     names_put(&r->values, key_of(r, id), hlo_add_op(r->m, f, o, type, name));
 }
 
-/* Registers a computation's name, id and number of parameters, because others may call it before it is read. */
+/* Registers a computation's name, id and number of parameters, because calls may come before it. */
 static void declare(reader *r, wire w)
 {
     wire_field f, part;
@@ -412,7 +413,7 @@ static void read_computation(reader *r, const computation *c)
 
 /* ---- the file ---------------------------------------------------------------------------------------------------- */
 
-/* Strings (name and entry name), then a computation: a name and an instruction with a name and an opcode. */
+/* True for strings (name and entry name), then a computation: a name, and an instruction with a name and an opcode. */
 static bool is_module(str s)
 {
     const uint8_t *p = (const uint8_t *)s.ptr, *end = p + s.len;

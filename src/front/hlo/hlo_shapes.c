@@ -1,7 +1,7 @@
 /* hlo_shapes.c: maps HLO operators that change a tensor's shape: reshapes, permutations, broadcasts, iota. */
 #include "front/hlo/hlo_map.h"
 
-/* Does the reshape only remove dimensions of 1? In HLO a later broadcast brings them back. */
+/* True if the reshape only removes dimensions of 1, which a later broadcast may restore. */
 static bool drops_ones(hlo_writer *w, hlo_value x, const hlo_type *to, hlo_bound *as)
 {
     const hlo_type *from = hlo_type_of(w, x);
@@ -24,7 +24,7 @@ value_id hlo_reshape(hlo_writer *w, value_id x, const int64_t *dims, int rank, v
 {
     node *n = emit_op(&w->e, "Reshape", (const value_id[]){x, emit_list(&w->e, dims, rank)}, 2, output);
     for (int i = 0; i < rank; i++)
-        if (dims[i] == 0) { /* size 0, not ONNX's "keep this dimension" */
+        if (dims[i] == 0) { /* in ONNX 0 means "keep this dimension" */
             emit_int(n, "allowzero", 1);
             break;
         }
@@ -56,7 +56,7 @@ void hlo_map_reshape(hlo_writer *w, const hlo_op *o, const char *unused)
         hlo_bind_as(w, o->first_result, as);
         return;
     }
-    if (b->kind == HLO_SQUEEZED && is_static && b->id_rank == t->rank) { /* the dimensions of 1 come back */
+    if (b->kind == HLO_SQUEEZED && is_static && b->id_rank == t->rank) { /* the removed dimensions of 1 come back */
         const hlo_type *from = hlo_type_of(w, o->operands[0]);
         bool is_kept = true;
         for (int i = 0, at = 0; i < t->rank && is_kept; i++)
@@ -106,7 +106,7 @@ void hlo_map_transpose(hlo_writer *w, const hlo_op *o, const char *unused)
         hlo_bound_of(w, o->first_result)->is_weight = true;
         return;
     }
-    if (b.kind == HLO_PERMUTED) { /* composes both permutations */
+    if (b.kind == HLO_PERMUTED) { /* merges both permutations into one */
         is_identity = true;
         for (int i = 0; i < rank; i++) {
             perm[i] = b.perm[perm[i]];
@@ -123,7 +123,7 @@ void hlo_map_transpose(hlo_writer *w, const hlo_op *o, const char *unused)
                 (hlo_bound){.kind = HLO_PERMUTED, .id = b.id, .perm = perm, .shape = NO_VALUE, .whole = NO_VALUE});
 }
 
-/* Does the broadcast restore exactly the squeezed dimensions? */
+/* True if the broadcast restores exactly the squeezed dimensions. */
 static bool brings_back(const hlo_bound *b, const int64_t *dims, int count)
 {
     uint64_t kept = 0;
@@ -186,7 +186,7 @@ void hlo_map_broadcast(hlo_writer *w, const hlo_op *o, const char *unused)
         if (to->dims[i] == 1)
             repeated &= ~(UINT64_C(1) << i);
     made.repeated = repeated;
-    int first = from->rank - b.id_rank; /* first of the operand's dimensions that id has */
+    int first = from->rank - b.id_rank; /* index of the first of the operand's dimensions that id has */
     int64_t added[MAX_RANK], place = 0;
     int added_count = 0;
     if (b.id_rank > 0) {

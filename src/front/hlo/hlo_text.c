@@ -148,7 +148,8 @@ static hlo_type read_type(reader *r, int depth)
     while (peek(r) != ']') {
         num dim = 0;
         bool is_open = false;
-        for (char c; (c = peek(r)) == '?' || c == '<' || c == '=';) { /* bounds of a dynamic dimension */
+        /* bounds of a dynamic dimension, which may be open */
+        for (char c; (c = peek(r)) == '?' || c == '<' || c == '=';) {
             is_open = true;
             r->at++;
         }
@@ -192,7 +193,7 @@ static void add_attr(reader *r, attr_list *to, str name, const int_list *ints, s
     *(hlo_attr *)ARENA_PUSH(r->arena, to) = (hlo_attr){name, ints ? ints->items : NULL, ints ? ints->count : 0, text};
 }
 
-/* All integers in a text; a minus counts unless a digit precedes it. */
+/* Reads all integers in a text. A minus is a sign unless it comes after a digit. */
 static int_list numbers_in(reader *r, str text)
 {
     int_list list = {0};
@@ -208,7 +209,7 @@ static int_list numbers_in(reader *r, str text)
     return list;
 }
 
-/* size=3x3 stride=2x2 pad=1_1x1_1 … */
+/* Reads window={size=3x3 stride=2x2 pad=1_1x1_1 …}. */
 static void read_window(reader *r, attr_list *to, str text)
 {
     size_t i = 0;
@@ -227,7 +228,7 @@ static void read_window(reader *r, attr_list *to, str text)
     }
 }
 
-/* {[0:1], [2:8:2]}: a range of two numbers has stride 1. */
+/* Reads slices, {[0:1], [2:8:2]}. A range of two numbers has stride 1. */
 static void read_slice(reader *r, attr_list *to, str text)
 {
     int_list lists[3] = {{0}, {0}, {0}};
@@ -248,7 +249,7 @@ static void read_slice(reader *r, attr_list *to, str text)
     add_attr(r, to, STR("strides"), &lists[2], (str){0});
 }
 
-/* low_high[_interior] for each dimension, separated by x */
+/* Reads padding: low_high[_interior] per dimension, separated by x. */
 static void read_padding(reader *r, attr_list *to, str text)
 {
     int_list lists[3] = {{0}, {0}, {0}};
@@ -274,7 +275,7 @@ static void add_call(reader *r, hlo_op *o, str name, int32_t place)
     o->region_count = place + 1 > o->region_count ? place + 1 : o->region_count;
 }
 
-/* {%a, %b} */
+/* Reads the called computations, {%a, %b}. */
 static void add_calls(reader *r, hlo_op *o, str text)
 {
     size_t i = 0;
@@ -377,7 +378,7 @@ static hlo_value use(reader *r)
     return v;
 }
 
-/* name | type name; a type has a bracket after its first word. */
+/* Reads an operand: name, or type and name. A type has a bracket after its first word. */
 static hlo_value read_operand(reader *r)
 {
     const char *from = r->at;
@@ -394,7 +395,7 @@ static hlo_value read_operand(reader *r)
     return use(r);
 }
 
-/* Reads one instruction; returns its value. *is_root: the computation returns it. */
+/* Reads an instruction and returns its value. Sets *is_root if it is the computation's result. */
 static hlo_value read_instruction(reader *r, hlo_function *f, bool *is_root)
 {
     str name = word(r);
@@ -460,7 +461,7 @@ static hlo_value read_instruction(reader *r, hlo_function *f, bool *is_root)
     return v;
 }
 
-/* Number of parameters of the computation that begins here: occurrences of "parameter(N)" up to its end. */
+/* Counts the parameters of the computation that begins here: occurrences of "parameter(N)" up to its end. */
 static int32_t count_parameters(const reader *r)
 {
     enum { MAX_PARAMETERS = 1 << 20 };
@@ -498,12 +499,12 @@ static void read_computation(reader *r, str name, bool is_entry)
         root = is_root ? last : root;
     }
     hlo_add_return(r->m, f, root != HLO_NO_VALUE ? root : last);
-    if (r->at < r->end && *r->at == ',') /* execution_thread= … */
+    if (r->at < r->end && *r->at == ',') /* skips execution_thread= and others */
         while (r->at < r->end && *r->at != '\n')
             r->at++;
 }
 
-/* Lines that end with an opening brace begin computations; other lines outside are skipped. */
+/* A line that ends with an opening brace begins a computation. Other lines outside are skipped. */
 static void read_module(reader *r)
 {
     while (r->at < r->end) {
@@ -545,7 +546,7 @@ static void resolve_calls(reader *r)
         regions[c->place] = &f->body;
         c->op->callee = str_is(c->op->name, "call") || str_is(c->op->name, "fusion") ? f->name : c->op->callee;
     }
-    for (int32_t i = 0; i < r->calls.count; i++) /* a branch without a computation */
+    for (int32_t i = 0; i < r->calls.count; i++) /* fails if a branch has no computation */
         for (int32_t k = 0; k < r->calls.items[i].op->region_count; k++)
             if (!r->calls.items[i].op->regions[k])
                 fail_with(&r->m->b->model->fail, SOOTH_ERROR_INPUT, "an operator lacks one of its computations");

@@ -4,7 +4,7 @@
 /* ---- convolution ------------------------------------------------------------------------------------------------- */
 
 typedef struct layout {
-    int64_t first, second; /* batch and feature, or a kernel's output and input feature */
+    int64_t first, second; /* batch and feature dimension; of a kernel, output and input feature dimension */
     int64_t spatial[HLO_FEW];
     int rank;
 } layout;
@@ -27,7 +27,7 @@ static bool read_layout(const hlo_op *o, const char *first, const char *second, 
     return true;
 }
 
-/* The order (first, second, spatial), or with the second at the end. */
+/* Returns the order (first, second, spatial), or with the second one at the end. */
 static void order_of(const layout *l, bool is_last, int64_t *perm)
 {
     perm[0] = l->first;
@@ -53,7 +53,7 @@ static value_id permuted(hlo_writer *w, hlo_value v, const int64_t *perm, int ra
     return emit_transpose(&w->e, hlo_in(w, v), perm, rank, NO_VALUE);
 }
 
-/* One number per axis; `otherwise` if the attribute is absent. */
+/* Reads one number per axis, or `otherwise` for all if the attribute is absent. */
 static bool axis_numbers(const hlo_op *o, const char *name, const char *other, int axes, int64_t otherwise, int64_t *to)
 {
     const hlo_attr *a = hlo_attr_of(o, name, other);
@@ -64,7 +64,7 @@ static bool axis_numbers(const hlo_op *o, const char *name, const char *other, i
     return hlo_ints(o, name, other, to, axes) == axes;
 }
 
-/* A convolution whose input is dilated with zeros: a transposed convolution with that stride. */
+/* Maps a convolution with zeros between input elements, which is a transposed convolution with that stride. */
 static bool write_transposed(hlo_writer *w, const hlo_op *o, value_id x, emit_window *window, const int64_t *spread,
                              const layout *kernel, value_id output)
 {
@@ -78,7 +78,7 @@ static bool write_transposed(hlo_writer *w, const hlo_op *o, value_id x, emit_wi
         if (window->strides[i] != 1 || !dim_known(size) ||
             __builtin_mul_overflow(window->dilations[i], size - 1, &reach))
             return false;
-        /* Padding beyond the kernel's reach at the end enlarges the output. */
+        /* At the end, padding beyond the kernel's reach enlarges the output. */
         int64_t low = reach - window->pads[i], high = reach - window->pads[window->axes + i];
         out_pads[i] = low < 0 || high >= 0 ? 0 : -high;
         window->pads[i] = low;
@@ -127,7 +127,8 @@ bool hlo_map_convolution(hlo_writer *w, const hlo_op *o)
         if (window.strides[i] < 1 || window.dilations[i] < 1 || spread[i] < 1)
             return false;
     }
-    /* A reversed window costs nothing. An input that is neither channels-first nor channels-last is transposed. */
+    /* A reversed window costs nothing, so it is ignored. An input that is neither channels-first nor channels-last
+     * is transposed. */
     order_of(&in, true, perm);
     window.channels_first = !is_identity(perm, rank);
     order_of(&in, !window.channels_first, perm);
@@ -190,7 +191,7 @@ static bool map_running(hlo_writer *w, const hlo_op *o, const int64_t *size, con
     return true;
 }
 
-/* A sum over windows divided by their size is a mean; it takes the division's result. */
+/* Maps a mean: a sum over windows, divided by their size. Writes the division's result. */
 static bool is_mean(hlo_writer *w, const hlo_op *o, int64_t elements)
 {
     const hlo_value_info *v = hlo_at(w->m, o->first_result);
@@ -258,7 +259,7 @@ bool hlo_map_reduce_window(hlo_writer *w, const hlo_op *o)
 
 /* ---- reductions -------------------------------------------------------------------------------------------------- */
 
-/* A reduction over values with their indices: ArgMax or ArgMin. */
+/* Maps a reduction over pairs of values and indices, which is ArgMax or ArgMin. */
 static bool map_arg_max(hlo_writer *w, const hlo_op *o, const int64_t *axes, int count)
 {
     const hlo_region *r = o->region_count == 1 ? o->regions[0] : NULL;
@@ -336,7 +337,7 @@ bool hlo_map_reduce(hlo_writer *w, const hlo_op *o)
     return true;
 }
 
-/* A sum divided by its number of elements, with or without a broadcast of the kept dimensions in between. */
+/* Maps a mean: a sum divided by its number of elements. The kept dimensions may be broadcast in between. */
 bool hlo_map_mean(hlo_writer *w, const hlo_op *o)
 {
     const hlo_bound b = *hlo_bound_of(w, o->operands[0]);

@@ -169,7 +169,7 @@ static void push(mlir *m, int_list *list, int64_t x)
         *(int64_t *)ARENA_PUSH(m->arena, list) = x;
 }
 
-/* A tensor's bytes: of all elements, or of one for all. */
+/* Reads a tensor's bytes: all elements, or one element that stands for all. */
 static const tensor *read_tensor(mlir *m, mlir_bytes *b)
 {
     hlo_type t = mlir_type(m, mlir_varint(b));
@@ -303,7 +303,7 @@ void mlir_read_attrs(mlir *m, hlo_op *o, int64_t dictionary, int64_t properties)
             size_t length = strcspn(at, " ");
             uint64_t index = mlir_varint(&b);
             hlo_attr a = {(str){at, length}, NULL, 0, {0}};
-            if (str_is(o->name, "constant") || str_is(a.name, "arg_attrs")) { /* holds a location, not a value */
+            if (str_is(o->name, "constant") || str_is(a.name, "arg_attrs")) { /* location data, not values */
                 int64_t *place = ARENA_NEW(m->arena, int64_t);
                 *place = (int64_t)index;
                 a.ints = place;
@@ -329,7 +329,7 @@ const tensor *mlir_constant(mlir *m, const hlo_op *o)
     return is_from(e, "vhlo") && mlir_varint(&b) == VHLO_TENSOR ? read_tensor(m, &b) : NULL;
 }
 
-/* An array with one dictionary per argument. */
+/* Labels arguments from an array with one dictionary per argument. */
 void mlir_label_arguments(mlir *m, const hlo_op *function, const hlo_region *r)
 {
     const hlo_attr *a = hlo_attr_of(function, "arg_attrs", "");
@@ -362,5 +362,6 @@ str mlir_label(mlir *m, uint64_t location)
     if (!is_from(e, "builtin") || mlir_varint(&b) != BUILTIN_NAMED_LOCATION)
         return (str){0};
     str text = read_text(m, mlir_varint(&b));
-    return text.len && text.ptr[text.len - 1] == ':' ? (str){0} : text; /* "jit:" is a scope */
+    /* a text that ends with ':' is a scope, such as "jit:" */
+    return text.len && text.ptr[text.len - 1] == ':' ? (str){0} : text;
 }

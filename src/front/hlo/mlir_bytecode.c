@@ -83,7 +83,7 @@ int64_t mlir_signed(mlir_bytes *b)
     return (int64_t)(x >> 1 ^ (0 - (x & 1)));
 }
 
-/* A count of items that take at least one byte each. */
+/* Reads a count of items that take at least one byte each. */
 uint32_t mlir_count(mlir_bytes *b)
 {
     uint64_t n = mlir_varint(b);
@@ -203,7 +203,7 @@ static void read_properties(mlir *m, mlir_bytes b)
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
-/* Skips the order of uses, which is not needed. */
+/* Skips the order of uses, which has no effect. */
 static void skip_use_order(mlir_bytes *b, uint32_t values)
 {
     uint64_t count = values > 1 ? mlir_count(b) : 1;
@@ -254,7 +254,7 @@ static hlo_op *new_op(mlir *m, const mlir_op_name *n)
     return o;
 }
 
-/* A function is an operator whose region is its body. */
+/* Returns the region for an operator's body; a function is an operator with one. */
 static hlo_region *region_for(mlir *m, const hlo_op *o, bool is_function)
 {
     if (!is_function)
@@ -377,7 +377,7 @@ static void read_region(mlir *m, mlir_bytes *b, hlo_region *r, bool is_isolated)
         mlir_fail(m, "a region has several blocks with branches between them, which StableHLO programs do not have");
     if (blocks) {
         uint64_t values = mlir_varint(b);
-        /* An isolated region numbers its values anew and does not see outer ones. */
+        /* An isolated region numbers its values from 0 and sees no outer ones. */
         mlir_ids outer = m->ids;
         if (is_isolated)
             m->ids = (mlir_ids){0};
@@ -407,8 +407,8 @@ static uint32_t little_endian(const uint8_t *p, int bytes)
     return x;
 }
 
-/* Finds the bytecode in a FlatBuffer: a vector field of the root table that begins with the magic. NULL if there is
- * none. */
+/* Finds the bytecode in a FlatBuffer: the vector field of the root table that begins with the magic. NULL if there
+ * is none. */
 static const uint8_t *find_bytecode(const uint8_t *bytes, size_t size, size_t *length)
 {
     enum { MAX_FIELDS = 64, HEAD = 4 };
@@ -418,7 +418,7 @@ static const uint8_t *find_bytecode(const uint8_t *bytes, size_t size, size_t *l
     if (root < HEAD || root > size - HEAD)
         return NULL;
     size_t back = little_endian(bytes + root, 4);
-    if (back > root) /* the vtable may follow its table: the distance is negative */
+    if (back > root) /* a vtable after its table has a negative distance */
         back -= (size_t)UINT32_MAX + 1;
     size_t vtable = root - back;
     if (vtable > size - HEAD)

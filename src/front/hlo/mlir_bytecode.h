@@ -55,11 +55,11 @@ mlir_bytes mlir_part(mlir_bytes *b, uint64_t size);
 str mlir_string(mlir *m, uint64_t index);
 
 hlo_type mlir_type(mlir *m, uint64_t index);
-/* Reads the operator's attributes: a dictionary, or properties in the order of their names; -1: none. */
+/* Reads an operator's attributes: a dictionary, or properties sorted by name (-1: none). */
 void mlir_read_attrs(mlir *m, hlo_op *o, int64_t dictionary, int64_t properties);
 /* Name of the operator in a location; empty if it has none. */
 str mlir_label(mlir *m, uint64_t location);
-/* Labels the arguments that JAX adds. */
+/* Labels the arguments that JAX adds to a function. */
 void mlir_label_arguments(mlir *m, const hlo_op *function, const hlo_region *r);
 /* Value of a constant; NULL if it is of an unknown kind. */
 const tensor *mlir_constant(mlir *m, const hlo_op *o);

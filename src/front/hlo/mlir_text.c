@@ -32,7 +32,7 @@ static void leave_scope(parser *p, int32_t mark)
     }
 }
 
-/* A use of a value, after '%'. */
+/* Reads a use of a value, after '%'. */
 static hlo_value use(parser *p)
 {
     str name = text_word(p);
@@ -286,7 +286,7 @@ static void read_operator_text(parser *p, draft *d)
             read_signature(p, d);
             break;
         } else if (text_is_letter(c)) {
-            if (is_return && open == 0 && !text_at_word(p, "loc")) /* returns nothing: the next operator follows */
+            if (is_return && open == 0 && !text_at_word(p, "loc")) /* an empty return: the next operator follows */
                 return;
             word_in_operator(p, d);
             if (d->has_literal && is_constant(d->name)) {
@@ -308,7 +308,7 @@ typedef struct result_name {
     int32_t count;
 } result_name;
 
-/* Types of the results: after the arrow, or the last types given. */
+/* Returns the type of a result: after the arrow, or the last types given. */
 static hlo_type result_type(const draft *d, int32_t index, int32_t count)
 {
     if (d->has_literal && is_constant(d->name))
@@ -533,7 +533,7 @@ static void read_alias(parser *p)
 
 static void read_definitions(parser *p)
 {
-    hlo_region loose = {0}; /* operators outside of functions: globals of other dialects */
+    hlo_region loose = {0}; /* collects operators outside of functions, such as globals of other dialects */
     bool is_module = false;
     for (;;) {
         char c = text_peek(p);
@@ -560,9 +560,9 @@ static void read_definitions(parser *p)
             text_word(p);
             read_function(p);
         } else if (str_starts((str){p->at, (size_t)(p->end - p->at)}, "{-#")) {
-            return; /* resources: constants too large for inline text */
+            return; /* the resources begin here: constants that are too large for inline text */
         } else if (text_is_letter(c)) {
-            /* util.global private @name … = … : type: skips the line */
+            /* skips a line such as "util.global private @name … = … : type" */
             while (p->at < p->end && *p->at != '\n')
                 p->at++;
         } else if (c == '"') {
@@ -574,7 +574,7 @@ static void read_definitions(parser *p)
     }
 }
 
-/* The string that a location begins with, which is the user's name of the operator; file names do not count. */
+/* Returns the string at the start of a location, which is the user's name for the operator. File names do not count. */
 static str label_of(const parser *p, str location)
 {
     for (int hops = 0; hops < 8; hops++) {

@@ -9,14 +9,14 @@ typedef struct scope_entry {
     str name;
     hlo_value first;
     int32_t count;    /* number of results under one name */
-    int32_t shadowed; /* entry of the same name in an outer region, or -1 */
+    int32_t shadowed; /* index of the entry with the same name in an outer region; -1 if there is none */
 } scope_entry;
 
 typedef struct parser {
     hlo_module *m;
     arena *arena;
     const char *start, *at, *end;
-    names values; /* name → index of its entry */
+    names values; /* names of values, and the indices of their entries */
     struct {
         scope_entry *items;
         int32_t count, capacity;
@@ -29,7 +29,7 @@ typedef struct parser {
     struct {
         hlo_op **items;
         int32_t count, capacity;
-    } labelled; /* operators whose label is still a location's text */
+    } labelled; /* operators whose label is still the text of a location */
     int depth;
 } parser;
 
@@ -38,7 +38,7 @@ typedef struct type_list {
     int32_t count, capacity;
 } type_list;
 
-/* An operator while its text is read. */
+/* The parts of an operator, collected while its text is read. */
 typedef struct draft {
     struct {
         hlo_attr *items;
@@ -62,7 +62,7 @@ typedef struct draft {
     str name;
     str callee, location, literal;
     hlo_type literal_type;
-    hlo_type dynamic_type; /* result type of a constant, if it differs */
+    hlo_type dynamic_type; /* type of a constant's result, if it differs from that of its data */
     bool has_literal, is_done;
 } draft;
 
@@ -89,7 +89,7 @@ bool text_at_word(parser *p, const char *text);
 bool text_accept_word(parser *p, const char *text);
 str text_quoted(parser *p); /* the text between the quotes */
 str text_symbol(parser *p); /* a word, or a quoted string */
-/* Skips brackets with their content. The position is at the opening one. */
+/* Skips brackets with their content, from the opening bracket on. */
 void text_skip_brackets(parser *p);
 
 hlo_type text_type(parser *p);
@@ -100,15 +100,15 @@ void text_types(parser *p, type_list *to, char close);
 
 void text_add_attr(parser *p, draft *d, str name, const int_list *ints, str text);
 void text_push_int(parser *p, int_list *list, int64_t x);
-/* Reads all numbers and booleans inside the brackets at the position; skips words. */
+/* Reads all numbers and booleans inside the brackets that open here; skips words. */
 void text_bracketed_ints(parser *p, int_list *to);
-/* `is_typed`: a number may be followed by its type; outside of brackets the operator's types follow. */
+/* `is_typed`: a type may come after a number. Outside of brackets, the operator's types come next. */
 void text_attr(parser *p, draft *d, str name, bool is_typed);
-/* {a = 1, b, "c.d" = …}; the position is after the opening bracket. */
+/* Reads {a = 1, b, "c.d" = …} after the opening bracket. */
 void text_attr_members(parser *p, draft *d, char close);
-/* Dimension numbers of a convolution, from `from` to the position. */
+/* Parses a convolution's dimension numbers, from `from` to the current position. */
 void text_conv_attrs(parser *p, draft *d, const char *from);
-/* dense<…> : type; the position is at the bracket. */
+/* Reads dense<…> : type, from the bracket on. */
 void text_dense(parser *p, draft *d, str name);
 
 #endif

@@ -105,7 +105,7 @@ str text_symbol(parser *p)
     return text_peek(p) == '"' ? text_quoted(p) : text_word(p);
 }
 
-/* Skips brackets with their content. The position is at the opening one. */
+/* Skips brackets with their content, from the opening bracket on. */
 void text_skip_brackets(parser *p)
 {
     int64_t open = 0;
@@ -180,7 +180,7 @@ static hlo_type tensor_type(parser *p)
     t.dtype = element_type(p);
     if (t.rank > 0)
         t.dims = arena_copy(p->arena, dims, (size_t)t.rank, sizeof *dims);
-    if (text_peek(p) == ',') { /* an encoding */
+    if (text_peek(p) == ',') { /* skips an encoding */
         while (text_peek(p) != '>') {
             if (p->at >= p->end)
                 text_bad(p, "a type is not closed");
@@ -203,7 +203,7 @@ void text_types(parser *p, type_list *to, char close)
     while (text_peek(p) != close) {
         hlo_type t = text_type(p);
         *(hlo_type *)ARENA_PUSH(p->arena, to) = t;
-        if (text_peek(p) == '{') /* attributes of an argument or result */
+        if (text_peek(p) == '{') /* skips the attributes of an argument or result */
             text_skip_brackets(p);
         if (!text_accept(p, ","))
             break;
@@ -224,7 +224,7 @@ hlo_type text_type(parser *p)
         return (hlo_type){.rank = RANK_UNKNOWN, .elements = elements.items, .element_count = elements.count};
     }
     char c = text_peek(p);
-    if (c == '(') { /* a function type */
+    if (c == '(') { /* skips a function type */
         text_skip_brackets(p);
         text_expect(p, "->");
         if (text_peek(p) == '(') {
@@ -264,7 +264,7 @@ void text_push_int(parser *p, int_list *list, int64_t x)
         *(int64_t *)ARENA_PUSH(p->arena, list) = x;
 }
 
-/* Reads all numbers and booleans inside the brackets at the position; skips words. */
+/* Reads all numbers and booleans inside the brackets that open here; skips words. */
 void text_bracketed_ints(parser *p, int_list *to)
 {
     int64_t open = 0;
@@ -334,7 +334,7 @@ static void dialect_attr(parser *p, draft *d, str name)
         text_add_attr(p, d, name, NULL, kind);
         return;
     }
-    if (!str_contains(kind, "hlo")) { /* other dialects: shardings, with arrows and letters inside */
+    if (!str_contains(kind, "hlo")) { /* skips other dialects, such as shardings, which contain arrows and letters */
         text_skip_brackets(p);
         text_add_attr(p, d, name, NULL, kind);
         return;
@@ -349,7 +349,7 @@ static void dialect_attr(parser *p, draft *d, str name)
     }
     const char *from = ++p->at;
     str first = text_word(p), second = text_word(p);
-    bool is_word = first.len && second.len && text_peek(p) == '>'; /* value of an enumeration */
+    bool is_word = first.len && second.len && text_peek(p) == '>'; /* true for the value of an enumeration */
     bool is_alone = first.len && !second.len && text_peek(p) == '>';
     if (is_word || is_alone) {
         text_add_attr(p, d, name, NULL, is_word ? second : first);
@@ -414,7 +414,7 @@ void text_attr(parser *p, draft *d, str name, bool is_typed)
         p->at += n ? n : 1;
         if (n && number.is_whole)
             text_push_int(p, &ints, number.whole);
-        text_word(p); /* the rest of a hexadecimal number */
+        text_word(p); /* skips the rest of a hexadecimal number */
         text_add_attr(p, d, name, &ints, (str){0});
         if (is_typed && text_accept(p, ":"))
             text_type(p);
@@ -422,7 +422,7 @@ void text_attr(parser *p, draft *d, str name, bool is_typed)
         p->at--;
         text_dense(p, d, name);
     } else if (text_accept(p, "array<")) {
-        text_word(p); /* element type */
+        text_word(p); /* skips the element type */
         while (p->at < p->end && *p->at != ':' && *p->at != '>')
             p->at++;
         while (text_peek(p) != '>' && p->at < p->end) {

@@ -40,7 +40,7 @@ typedef struct reference {
 
 typedef struct call {
     int32_t layer;
-    int32_t index; /* index among the calls of its layer */
+    int32_t index; /* which of its layer's calls this is */
     reference *inputs;
     int32_t input_count;
     const json_node *arguments, *keywords, *shape;
@@ -56,7 +56,7 @@ typedef struct layer {
 } layer;
 
 typedef struct model {
-    keras_call *owner; /* the call that this nested model implements */
+    keras_call *owner; /* the call that stands for this nested model */
     layer *layers;
     int32_t layer_count;
     int32_t *slots;
@@ -138,7 +138,7 @@ static void add_reference(model *m, reference_list *list, reference r)
     *(reference *)ARENA_PUSH(m->owner->e->b->arena, list) = r;
 }
 
-/* Collects all tensors in the arguments of a call, in order, with the shapes that the file notes. */
+/* Collects all tensors in the arguments of a call, in order, with the shapes that the file states for them. */
 static void collect(model *m, const json_node *n, reference_list *list, int depth)
 {
     reference r;
@@ -171,7 +171,7 @@ static void read_call(model *m, const json_node *n, call *c)
     } else {
         const json_node *last = NULL, *first = json_at(n, 0);
         collect(m, n, &list, 0);
-        /* Keywords follow the first tensor; those of operators may be tensors too. */
+        /* Keyword arguments come after the first tensor; those of operators may be tensors too. */
         const json_node *entry = json_is(first, JSON_TEXT) ? n : first;
         last = json_at(entry, 3);
         c->keywords = json_is(last, JSON_OBJECT) ? last : NULL;
@@ -190,7 +190,7 @@ static void read_calls(model *m, const json_node *list)
         const json_node *inbound = json_get(n, "inbound_nodes");
         layer *l = &m->layers[i];
         l->first_call = m->calls.count;
-        /* an InputLayer has one call without inputs */
+        /* an InputLayer without inbound nodes has one call */
         l->call_count = inbound && inbound->count > 0 ? inbound->count : 1;
         for (int32_t k = 0; k < l->call_count; k++)
             *(call *)ARENA_PUSH(a, &m->calls) = (call){.layer = i, .index = k};
@@ -206,12 +206,12 @@ static void read_calls(model *m, const json_node *list)
 
 /* ---- inputs ---------------------------------------------------------------------------------------------------- */
 
-/* A list of sizes; null means unknown. */
+/* Reads a list of sizes, in which null means unknown. */
 static int read_shape(keras_call *c, const json_node *n, str name, num *dims)
 {
     builder *b = c->e->b;
     int rank = 0;
-    if (json_is(n, JSON_ARRAY) && json_is(json_at(n, 0), JSON_ARRAY)) /* a list with one shape */
+    if (json_is(n, JSON_ARRAY) && json_is(json_at(n, 0), JSON_ARRAY)) /* a list with a single shape */
         n = json_at(n, 0);
     if (!json_is(n, JSON_ARRAY) || n->count > MAX_RANK)
         return RANK_UNKNOWN;
@@ -254,7 +254,7 @@ static value_id add_input(keras_call *c, str name, dtype type, int rank, const n
     return v;
 }
 
-/* Input shape from the first layer of a Sequential without an input layer; RANK_UNKNOWN if there is none. */
+/* Returns the input shape in the first layer of a Sequential without an input layer; RANK_UNKNOWN if there is none. */
 static int first_shape(keras_call *c, const json_node *config, str class_name, num *dims)
 {
     const json_node *shape = input_shape_of(config);
@@ -295,7 +295,7 @@ static bool is_model(str class_name, const json_node *config)
     return is_named || json_is(json_get(config, "layers"), JSON_ARRAY);
 }
 
-/* Applies the result shape noted in the file, where inference may not know it. */
+/* Applies the result shape stated in the file, for results that inference cannot know. */
 static void declare(keras_call *c, const json_node *shape)
 {
     builder *b = c->e->b;
@@ -429,7 +429,7 @@ static void finish(keras_call *c, const value_id *outputs, int count)
 {
     if (count == 0)
         config_fail(c, "a model has no output", c->path);
-    if (c->out == NO_VALUE) { /* the network itself */
+    if (c->out == NO_VALUE) { /* the network itself has no call */
         for (int i = 0; i < count; i++)
             build_output(c->e->b, outputs[i]);
         return;
@@ -440,8 +440,8 @@ static void finish(keras_call *c, const value_id *outputs, int count)
         c->results[i] = outputs[i];
 }
 
-/* A layer's calls are numbered from its creation, and creating a nested model counts as one call. Numbers that start
- * above 0 are counted from the first that is used. */
+/* Calls of a layer are numbered from its creation, and creating a nested model counts as a call. If the numbers do
+ * not start at 0, the first one that is used counts as 0. */
 static void count_from_first(model *m, reference_list *outputs)
 {
     int32_t *first = ARENA_ARRAY(m->owner->e->b->arena, int32_t, (size_t)m->layer_count + 1);
@@ -468,7 +468,7 @@ static void functional(keras_call *c, const json_node *layers)
     reference_list inputs = {0}, outputs = {0};
     read_layers(&m, layers);
     read_calls(&m, layers);
-    /* A single reference, a list, or an object of references. */
+    /* Accepts a single reference, a list, or an object of references. */
     collect(&m, json_get(c->config, "input_layers"), &inputs, 0);
     collect(&m, json_get(c->config, "output_layers"), &outputs, 0);
     count_from_first(&m, &outputs);
@@ -626,7 +626,7 @@ bool keras_sniff(const uint8_t *bytes, size_t size)
     return hdf5_sniff(bytes, size) || is_keras_archive(bytes, size) || is_config(bytes, size);
 }
 
-/* A file with weights only: shapes, but no network. */
+/* A file that has only weights: their shapes, but no network. */
 typedef struct weight_list {
     emitter e;
     int32_t count;

@@ -10,7 +10,7 @@
 typedef struct keras {
     emitter e;
     infer_progress done;
-    int32_t calls; /* layer calls so far, including nested models */
+    int32_t calls; /* number of layer calls so far; calls of nested models count too */
     int depth;
     bool is_first_version; /* Keras 1 */
 } keras;
@@ -21,10 +21,10 @@ enum { KERAS_MAX_INPUTS = 512, KERAS_MAX_RESULTS = 16 };
 typedef struct keras_call {
     keras *k;
     emitter *e;
-    str class_name, path; /* path: the layer's name after those of the enclosing models */
+    str class_name, path; /* path of the layer: its name after those of the models that contain it */
     const json_node *config;
-    const json_node *arguments; /* for operators: arguments next to the tensors; a list, or NULL */
-    const json_node *keywords;  /* an object, or NULL */
+    const json_node *arguments; /* other arguments of an operator's call: a list, or NULL */
+    const json_node *keywords;  /* the same by name: an object, or NULL */
     const value_id *in;
     int in_count;
     value_id out;      /* its first result, created before the call */
@@ -47,19 +47,20 @@ void keras_foreign(keras_call *c);
 /* ---- keras_settings.c: what layers ask ------------------------------------------------------------------------- */
 int keras_shape(keras_call *c, value_id v, num *dims); /* returns the rank or RANK_UNKNOWN */
 num keras_dim(keras_call *c, value_id v, int axis);    /* negative axes count from the end */
-const json_node *keras_setting(const keras_call *c, const char *name, const char *old_name); /* or NULL */
+/* Returns a list or a text; NULL if there is none */
+const json_node *keras_setting(const keras_call *c, const char *name, const char *old_name);
 int64_t keras_int(const keras_call *c, const char *name, const char *old_name, int64_t otherwise);
 bool keras_bool(const keras_call *c, const char *name, const char *old_name, bool otherwise);
 double keras_real(const keras_call *c, const char *name, double otherwise);
 str keras_text(const keras_call *c, const char *name, const char *old_name);
 /* returns the length of a list, 1 for a single number, 0 for neither */
 int keras_ints(const json_node *n, int64_t *to, int room);
-/* Numbers for each axis: a list, a single number for all, or Keras 1's two separate settings. */
+/* Reads numbers for each axis: a list, a single number for all, or Keras 1's two separate settings. */
 void keras_per_axis(const keras_call *c, const char *name, const char *old_name, int axes, int64_t otherwise,
                     int64_t *to);
 bool keras_channels_first(const keras_call *c);
 value_id keras_weight(keras_call *c, const char *name, int rank, const int64_t *dims);
-/* Output value of a layer that an activation follows, and then that activation. */
+/* Return the value that the layer writes before its activation, and write the activation. */
 value_id keras_before(keras_call *c, const json_node *activation);
 str keras_activation_name(const json_node *activation);
 void keras_activate(keras_call *c, const json_node *activation, value_id x);

@@ -8,7 +8,7 @@ enum { MAX_LABELS = 16 };
 /* One term of an equation: its letters, and how many precede "...". */
 typedef struct term {
     char letters[MAX_LABELS];
-    int count, before_dots; /* -1: no dots */
+    int count, before_dots; /* number of letters; letters before "...", or -1 without it */
 } term;
 
 static bool read_term(str *rest, term *t)
@@ -30,7 +30,7 @@ static bool read_term(str *rest, term *t)
     return t->count > 0;
 }
 
-/* Dimension that the letter at `index` refers to, in a tensor of `rank`. */
+/* Returns the dimension that the letter at `index` stands for, in a tensor of `rank`. */
 static int place_of(const term *t, int index, int rank)
 {
     bool from_end = t->before_dots >= 0 && index >= t->before_dots;
@@ -60,7 +60,7 @@ static void map_einsum_dense(keras_call *c)
     is_read = is_read && read_term(&rest, &weight) && rest.len > 2 && rest.ptr[0] == '-' && rest.ptr[1] == '>';
     rest = is_read ? (str){rest.ptr + 2, rest.len - 2} : rest;
     is_read = is_read && read_term(&rest, &out);
-    /* The configured shape has no batch. Its unknown dimensions (null) are the input's. */
+    /* Output shape. The configured one has no batch, and null where a dimension is that of the input. */
     const json_node *shape = json_get(c->config, "output_shape");
     int count = 0;
     if (json_is(shape, JSON_ARRAY))
@@ -73,7 +73,7 @@ static void map_einsum_dense(keras_call *c)
     for (int i = 0; is_read && i < weight.count; i++) {
         num size = dim_in(&in, weight.letters[i], dims, rank);
         for (int k = 0; k < out.count && !dim_known(size); k++) {
-            int place = count - out.count + k; /* aligned at the end */
+            int place = count - out.count + k; /* "..." aligns at the end */
             if (out.letters[k] == weight.letters[i] && place >= 0)
                 size = made[place];
         }

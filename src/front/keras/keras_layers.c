@@ -170,7 +170,8 @@ static void map_conv_3d(keras_call *c, const char *unused)
     convolve(c, 3);
 }
 
-/* Output size of a transposed convolution in Keras: SAME gives size·stride, VALID adds max(kernel - stride, 0). */
+/* Output size of a transposed convolution in Keras: SAME gives size·stride; VALID gives that plus max(kernel -
+ * stride, 0). */
 static void transposed(keras_call *c, int axes)
 {
     const json_node *activation = json_get(c->config, "activation");
@@ -340,7 +341,7 @@ static void map_flatten(keras_call *c, const char *canonical)
 static void map_reshape(keras_call *c, const char *unused)
 {
     (void)unused;
-    int64_t dims[MAX_RANK] = {0}; /* 0: the batch is unchanged */
+    int64_t dims[MAX_RANK] = {0}; /* 0 keeps the batch */
     int count = keras_ints(keras_setting(c, "target_shape", "dims"), dims + 1, MAX_RANK - 1);
     emit_reshaped(c->e, c->in[0], dims, count + 1, c->out);
 }
@@ -366,7 +367,7 @@ static int spatial_axes(const keras_call *c)
     return str_ends(c->class_name, "1D") ? 1 : str_ends(c->class_name, "3D") ? 3 : 2;
 }
 
-/* (before, after) for each axis: one number for all, one per axis, or pairs. */
+/* Reads (before, after) per axis: one number for all, one number per axis, or pairs. */
 static void read_pairs(const keras_call *c, const char *name, int axes, int64_t *begins, int64_t *ends)
 {
     const json_node *n = json_get(c->config, name);
@@ -444,7 +445,7 @@ static void map_resizing(keras_call *c, const char *unused)
 
 /* ---- norms ----------------------------------------------------------------------------------------------------- */
 
-/* A vector of weights, or of constants that are not trained. */
+/* Returns a vector of weights; constants if the layer does not train them. */
 static value_id norm_weight(keras_call *c, const char *name, bool is_trained, int64_t channels)
 {
     value_id v = keras_weight(c, name, 1, &channels);
@@ -475,7 +476,8 @@ static void map_batch_norm(keras_call *c, const char *canonical)
         emit_int(n, "channels_last", 1);
 }
 
-/* Permutation that moves the normalized axes to the end. Returns their number; 0: unknown or none. */
+/* Returns the permutation that moves the normalized axes to the end, and their number; 0 if they are unknown or
+ * none. */
 static int axes_behind(keras_call *c, const num *dims, int rank, int64_t *perm, int64_t *sizes)
 {
     int64_t axes[MAX_RANK] = {-1};
@@ -506,7 +508,7 @@ static value_id layer_norm_weight(keras_call *c, const char *name, const char *s
     return v;
 }
 
-/* Axes that are not the last ones are transposed to the end, and back. */
+/* Transposes the axes to the end and back, unless they are last already. */
 static void map_layer_norm(keras_call *c, const char *canonical)
 {
     num dims[MAX_RANK];
@@ -589,7 +591,7 @@ static void map_layer_scale(keras_call *c, const char *unused)
     emit_2(c->e, "Mul", c->in[0], keras_weight(c, "gamma", 1, &channels), c->out);
 }
 
-/* Python code that is not run. If the file does not note the result's shape, it is assumed to equal the input's. */
+/* Python code is not run. Without a shape in the file, its result is assumed to have the input's shape. */
 static void map_lambda(keras_call *c, const char *unused)
 {
     (void)unused;
@@ -640,7 +642,7 @@ static void map_locally_connected(keras_call *c, const char *unused)
     keras_activate(c, activation, y);
 }
 
-/* Applies a layer to each step of a sequence, all rows at once. */
+/* Applies a layer to all steps of a sequence at once, as rows. */
 static void map_time_distributed(keras_call *c, const char *unused)
 {
     (void)unused;
@@ -661,7 +663,7 @@ static void map_time_distributed(keras_call *c, const char *unused)
     }
     if (str_is(inner.class_name, "Dense") || str_is(inner.class_name, "Activation") ||
         str_is(inner.class_name, "Dropout")) {
-        keras_layer(&inner); /* works on the last axis anyway */
+        keras_layer(&inner); /* these layers work on the last axis anyway */
         return;
     }
     int64_t target[MAX_RANK] = {-1};

@@ -11,14 +11,14 @@ static void map_join(keras_call *c, const char *canonical)
         emit_op(c->e, canonical, c->in, c->in_count, c->out);
         return;
     }
-    value_id sum = c->in_count ? c->in[0] : NO_VALUE; /* in sequence, as all backends compute it */
+    value_id sum = c->in_count ? c->in[0] : NO_VALUE; /* adds one input at a time, as all backends do */
     for (int i = 1; i < c->in_count; i++)
         sum = emit_2(c->e, "Add", sum, c->in[i], i + 1 == c->in_count ? c->out : NO_VALUE);
     if (c->in_count == 1)
         emit_1(c->e, "Identity", sum, c->out);
 }
 
-/* The constant operand next to a tensor: x + 3. */
+/* Finds the constant operand of a call such as x + 3. */
 static bool find_number(const json_node *n, double *number, int depth)
 {
     if (json_is(n, JSON_INT) || json_is(n, JSON_REAL)) {
@@ -69,7 +69,7 @@ static void turn(keras_call *c, value_id x, int axis, value_id *result, int rank
     *result = emit_transpose(c->e, x, perm, rank, NO_VALUE);
 }
 
-/* Product over one axis of each of two inputs, per sample. */
+/* Product over one axis of each of the two inputs, for each sample. */
 static void map_dot(keras_call *c, const char *unused)
 {
     (void)unused;
@@ -193,7 +193,7 @@ static void map_attention(keras_call *c, const char *kind)
 
 /* ---- operators ------------------------------------------------------------------------------------------------- */
 
-/* An operator's setting, from its configuration or the call's keywords. */
+/* Returns a setting of an operator from its configuration or the call's keywords. */
 static const json_node *argument(const keras_call *c, const char *name)
 {
     const json_node *n = json_get(c->config, name);
@@ -289,7 +289,7 @@ static void map_get_item(keras_call *c, const char *unused)
     emit_strided_slice(c->e, c->in[0], &s, c->out);
 }
 
-/* The function's name decides: "__operators__.add", "math.multiply", "nn.relu". */
+/* Maps a function by its name: "__operators__.add", "math.multiply", "nn.relu". */
 static void map_lambda(keras_call *c, const char *unused)
 {
     (void)unused;
@@ -325,7 +325,7 @@ static const struct {
     const char *class_name;
     void (*map)(keras_call *c, const char *canonical);
     const char *canonical;
-    int most_inputs; /* 0: any; distinguishes a layer and an operator of the same name */
+    int most_inputs; /* largest number of inputs (0: any); distinguishes a layer from an operator of the same name */
 } ROWS[] = {
     {"Absolute", map_unary, "Abs", 0},
     {"Add", map_binary, "Add", 2},

@@ -22,7 +22,7 @@ static bool cell_of(str class_name, cell *result)
     return false;
 }
 
-/* A GRU with the reset gate after the product has a second bias, for the state. */
+/* If the reset gate comes after the product, a GRU has a second bias, for the state. */
 static bool has_second_bias(const keras_call *c, cell k)
 {
     return k.gates == 3 && (keras_bool(c, "reset_after", NULL, false) || str_is(c->class_name, "CuDNNGRU"));
@@ -76,7 +76,7 @@ static bool one_direction(keras_call *c, cell k, const keras_call *layer, bool g
     return true;
 }
 
-/* Both directions, concatenated or merged in another way. */
+/* Runs both directions, and concatenates their results or merges them in another way. */
 static bool both_directions(keras_call *c)
 {
     keras_call inner = *c;
@@ -109,7 +109,7 @@ static bool both_directions(keras_call *c)
     return true;
 }
 
-/* RNN with one cell or a stack of cells. */
+/* Maps RNN, which contains one cell or a list of cells. */
 static bool wrapped_cells(keras_call *c)
 {
     const json_node *outer = json_get(c->config, "cell"), *cells = json_get(json_get(outer, "config"), "cells");
@@ -137,7 +137,7 @@ static bool wrapped_cells(keras_call *c)
     return place > 0;
 }
 
-/* (N, T, H, W, C): the convolutions of all steps at once; the work is the same as step by step. */
+/* ConvLSTM on (N, T, H, W, C). Convolutions run for all steps at once, which is the same work as step by step. */
 static bool conv_lstm(keras_call *c)
 {
     emitter *e = c->e;

@@ -53,7 +53,7 @@ static str from_base64(arena *a, str text)
     return (str){(const char *)to, count};
 }
 
-/* 64-bit integers are strings in JSON. */
+/* Reads an integer. JSON has 64-bit integers as strings. */
 static int64_t int_of(const json_node *n)
 {
     char text[32] = {0};
@@ -94,7 +94,7 @@ static void put_value(wire_writer *w, const json_node *n, const tf_field *f)
     }
 }
 
-/* The members of an object are the map's entries. */
+/* Writes a map whose entries are the members of an object. */
 static void put_map(wire_writer *w, const json_node *n, const tf_field *f)
 {
     const tf_field *value = tf_field_named(f->message, STR("value"));
@@ -106,7 +106,7 @@ static void put_map(wire_writer *w, const json_node *n, const tf_field *f)
     }
 }
 
-/* Recursion is bounded by the schema, which does not contain itself. */
+/* The recursion ends, because no message of the schema contains itself. */
 static void put_message(wire_writer *w, const json_node *n, tf_message message)
 {
     if (!json_is(n, JSON_OBJECT))
@@ -149,7 +149,7 @@ static void check_paths(builder *b, const json_node *manifest)
         }
 }
 
-/* Could a graph compute shapes from these numbers? */
+/* True if a graph could compute shapes from these numbers. */
 static bool may_set_shapes(dtype type, int rank, const int64_t *dims)
 {
     return type == DT_INT32 && (rank == 0 || (rank <= 2 && dims[0] <= MAX_RANK && dims[rank - 1] <= MAX_RANK));

@@ -112,7 +112,7 @@ static void read_node(builder *b, mxnet *m, const json_node *from, int32_t index
 
 /* ---- inputs ------------------------------------------------------------------------------------------------------ */
 
-/* The first operator that reads the input, looking through casts and copies. */
+/* Returns the first operator that reads the input, looking through casts and copies. */
 static const mxnet_node *first_reader(const mxnet *m, const mxnet_node *n, int *place)
 {
     while (n->reader >= 0) {
@@ -126,7 +126,7 @@ static const mxnet_node *first_reader(const mxnet *m, const mxnet_node *n, int *
     return NULL;
 }
 
-/* The file's shape of a node of op "null", if complete: 0, -1 and None (INT64_MIN) are open. */
+/* Returns the shape in the file of a node with op "null", if it is complete: 0, -1 and None (INT64_MIN) are open. */
 static int known_shape(const builder *b, const mxnet_node *n, int64_t *dims)
 {
     bool is_open = false;
@@ -141,7 +141,7 @@ static int known_shape(const builder *b, const mxnet_node *n, int64_t *dims)
     return rank > 0 && !is_open ? rank : -1;
 }
 
-/* Parameters made by MXNet's layers have learning rate factors; inputs do not. */
+/* True for parameters made by MXNet's layers, which have learning rate factors; inputs do not. */
 static bool is_input(const mxnet_node *n)
 {
     return str_is(n->op, "null") && !n->is_weight && !mxnet_text(n, "__lr_mult__").len &&
@@ -167,7 +167,7 @@ static void add_input(builder *b, mxnet *m, mxnet_node *n)
 
 /* ---- writing ----------------------------------------------------------------------------------------------------- */
 
-/* A constant whose shape is in the file. NO_VALUE if the operator that reads it decides its shape. */
+/* Returns a constant whose shape is in the file; NO_VALUE if the reading operator decides the shape. */
 static value_id constant_of(grower *g, const mxnet_node *n)
 {
     int64_t dims[MAX_RANK];
@@ -206,7 +206,7 @@ static void write_network(grower *g, void *program)
             in[k] = from->outputs[n->inputs[k].output];
             if (k >= mxnet_first_weight(n->op))
                 given[g->given_count++] = str_is(from->op, "null") ? from->name : (str){0};
-            else if (in[k] == NO_VALUE) /* a weight, if it already exists */
+            else if (in[k] == NO_VALUE) /* a weight that exists already */
                 in[k] = build_local(&g->b, from->name);
         }
         n->outputs = outputs_of(g, n);
@@ -223,7 +223,8 @@ static void write_network(grower *g, void *program)
     for (int32_t i = 0; i < m->head_count; i++) {
         const mxnet_node *head = &m->nodes[m->heads[i].node];
         value_id v = head->outputs[m->heads[i].output];
-        grow_output(g, v == NO_VALUE ? build_local(&g->b, head->name) : v); /* a weight exists if an operator made it */
+        /* a weight exists only after an operator made it */
+        grow_output(g, v == NO_VALUE ? build_local(&g->b, head->name) : v);
     }
 }
 

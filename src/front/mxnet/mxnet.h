@@ -13,10 +13,10 @@ typedef struct mxnet_node {
     str op, name;
     const json_node *attrs;
     mxnet_source *inputs;
-    int32_t input_count, output_count; /* outputs that are read, at least one */
-    bool is_weight;                    /* op "null": created by the operator that reads it */
-    bool is_length;                    /* holds sequence lengths */
-    int32_t reader, place;             /* its first reader and the input index there; -1 if none */
+    int32_t input_count, output_count; /* number of inputs; number of outputs that are read, at least one */
+    bool is_weight;                    /* op "null": a weight, created when its reading operator is written */
+    bool is_length;                    /* contains the lengths of sequences */
+    int32_t reader, place;             /* its first reader, and the index of its input; -1 if there is none */
     value_id input;                    /* op "null": input of the network; else NO_VALUE */
     value_id *outputs;
 } mxnet_node;
@@ -38,7 +38,7 @@ enum { MXNET_MAX_INPUTS = 4096, MXNET_MAX_OUTPUTS = 1024, MXNET_MAX_SIZE = 1 << 
 
 /* mxnet_ops.c: writes the operator; an unknown one keeps its name. */
 void mxnet_write(mxnet_call *c);
-/* Index of its first weight; INT32_MAX if it has none. */
+/* Returns the index of the operator's first weight; INT32_MAX if it has none. */
 int mxnet_first_weight(str op);
 
 /* Attributes are strings: "(3, 3)", "True", "0.5", "None". */
@@ -46,11 +46,12 @@ str mxnet_text(const mxnet_node *n, const char *name);
 int mxnet_ints(str text, int64_t *to, int room); /* reads a tuple or a number; -1 for other text; None is INT64_MIN */
 
 /* ---- what operators ask (mxnet_ops.c) ---------------------------------------------------------------------------- */
-bool mxnet_has(const mxnet_call *c, const char *name); /* is it given and not None? */
+bool mxnet_has(const mxnet_call *c, const char *name); /* true if the attribute is present and not None */
 bool mxnet_flag(const mxnet_call *c, const char *name, bool otherwise);
 int64_t mxnet_int(const mxnet_call *c, const char *name, int64_t otherwise);
 double mxnet_real(const mxnet_call *c, const char *name, double otherwise);
-int64_t mxnet_size(const mxnet_call *c, const char *name, int64_t otherwise); /* fails if it is not a valid size */
+/* fails if the value is not a valid size */
+int64_t mxnet_size(const mxnet_call *c, const char *name, int64_t otherwise);
 int mxnet_axis(const mxnet_call *c, const char *name, int otherwise);
 void mxnet_foreign(mxnet_call *c);
 

@@ -51,7 +51,7 @@ int mxnet_axis(const mxnet_call *c, const char *name, int otherwise)
     return axis < -MAX_RANK || axis > MAX_RANK ? otherwise : (int)axis;
 }
 
-/* One number per axis; missing ones are `otherwise`. */
+/* Reads one number per axis; missing ones are `otherwise`. */
 static int sizes_attr(const mxnet_call *c, const char *name, int64_t otherwise, int64_t *to)
 {
     int count = mxnet_ints(mxnet_text(c->node, name), to, 3);
@@ -129,7 +129,7 @@ static void map_norm(mxnet_call *c, const char *canonical)
     }
     value_id inputs[3] = {c->x};
     if (canonical[0] == 'G' &&
-        !str_starts(c->g->b.source->producer, "mxnet 2")) /* before version 2 there is one per group */
+        !str_starts(c->g->b.source->producer, "mxnet 2")) /* before version 2, there is one scale per group */
         channels = mxnet_size(c, "num_groups", 1);
     inputs[1] = grow_weight(c->g, "gamma", 1, &channels);
     inputs[2] = grow_weight(c->g, "beta", 1, &channels);
@@ -176,7 +176,7 @@ static void map_rnn(mxnet_call *c, const char *unused)
         mxnet_foreign(c);
         return;
     }
-    c->g->given_count = 0; /* one vector of the file is many weights here */
+    c->g->given_count = 0; /* the one vector in the file becomes several weights here */
     value_id x = c->x;
     for (int64_t i = 0; i < layers; i++) {
         int64_t rows = gates * hidden;
@@ -242,7 +242,7 @@ static void map_adaptive_pool(mxnet_call *c, const char *unused)
     if (fits)
         emit_pool(c->e, "AveragePool", c->x, &w, c->out);
     else if (rank == 4 && size[0] > 0 && size[1] > 0 && size[0] < 4096 &&
-             size[1] < 4096) { /* windows of unequal sizes */
+             size[1] < 4096) { /* the windows have unequal sizes */
         build_type(&c->g->b, c->out, DT_FLOAT32, 4, (const num[]){dims[0], dims[1], size[0], size[1]});
         mxnet_foreign(c);
     } else
@@ -434,7 +434,7 @@ static void map_softmax(mxnet_call *c, const char *canonical)
     emit_int(n, "axis", mxnet_axis(c, "axis", -1));
 }
 
-/* SoftmaxOutput and SoftmaxActivation: over the channels, or over a whole sample. */
+/* Maps SoftmaxOutput and SoftmaxActivation, over the channels or over a whole sample. */
 static void map_old_softmax(mxnet_call *c, const char *unused)
 {
     (void)unused;
@@ -467,7 +467,7 @@ static void map_reduce(mxnet_call *c, const char *canonical)
     count = is_whole ? left_count : count;
     if (count == 0)
         mxnet_foreign(c);
-    else if (is_whole && !keeps) { /* a single number has one dimension */
+    else if (is_whole && !keeps) { /* a single number gets one dimension */
         value_id one = emit_reduce(c->e, canonical, c->x, emit_list(c->e, axes, count), false, NO_VALUE)->outputs[0];
         emit_reshaped(c->e, one, (const int64_t[]){1}, 1, c->out);
     } else
@@ -497,7 +497,7 @@ typedef struct mxnet_row {
     const char *op;
     void (*map)(mxnet_call *c, const char *canonical);
     const char *canonical;
-    int8_t first_weight; /* 0: none */
+    int8_t first_weight; /* index of the first weight; 0: none */
 } mxnet_row;
 
 static const mxnet_row ROWS[] = {

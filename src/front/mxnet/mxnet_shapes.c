@@ -15,8 +15,8 @@ void mxnet_map_flatten(mxnet_call *c, const char *canonical)
     emit_int(emit_op(c->e, canonical, &c->x, 1, c->out), "axis", 1);
 }
 
-/* Codes: 0 keeps a dimension, -1 the rest, -2 all others, -3 merges two, -4 splits one into the next two numbers.
- * False if unknown dimensions prevent the result. */
+/* Codes: 0 keeps a dimension, -1 takes the rest, -2 copies all remaining dimensions, -3 merges two, -4 splits one
+ * into the next two numbers. False if unknown dimensions prevent the result. */
 static bool reshaped(const int64_t *code, int code_count, const num *dims, int rank, int64_t *shape, int *count)
 {
     int at = 0;
@@ -88,7 +88,7 @@ void mxnet_map_reshape(mxnet_call *c, const char *unused)
     int code_count = mxnet_ints(mxnet_text(c->node, "shape"), code, MAX_RANK), count = 0;
     int rank = grow_shape(c->g, c->x, dims);
     bool is_reverse = mxnet_flag(c, "reverse", false);
-    if (code_count <= 0) /* attribute name in the first version */
+    if (code_count <= 0) /* name of the attribute in the first version */
         code_count = mxnet_ints(mxnet_text(c->node, "target_shape"), code, MAX_RANK);
     if (code_count <= 0 || rank < 0) {
         mxnet_foreign(c);
@@ -189,7 +189,7 @@ void mxnet_map_slice(mxnet_call *c, const char *unused)
     emit_op(c->e, "Slice", inputs, 5, c->out);
 }
 
-/* Slices to another tensor's size along the given axes, or all. Crop does this for images. */
+/* Slices to another tensor's size along the given axes, or along all; Crop does so for images. */
 void mxnet_map_slice_like(mxnet_call *c, const char *canonical)
 {
     int64_t axes[MAX_RANK], starts[MAX_RANK] = {0}, ends[MAX_RANK];

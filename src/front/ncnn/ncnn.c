@@ -225,7 +225,8 @@ static bool tells_shape(str type)
     return false;
 }
 
-/* The first reader that implies a shape, looking through copies and pointwise layers; else the first reader. */
+/* Returns the first reader that implies a shape, looking through copies and pointwise layers; otherwise the first
+ * reader. */
 static const ncnn_layer *reader_of(const ncnn *n, int32_t blob, int *place)
 {
     enum { MOST = 64 };
@@ -249,7 +250,7 @@ static const ncnn_layer *reader_of(const ncnn *n, int32_t blob, int *place)
     return first;
 }
 
-/* Input channels of the first convolution, from the size of its weights. */
+/* Computes the input channels of the first convolution from the size of its weights. */
 static int64_t channels_of(const ncnn_layer *l)
 {
     int64_t outputs = ncnn_int(l, 0, 0), width = ncnn_int(l, 1, 1), height = ncnn_int(l, 11, width), taps;
@@ -260,7 +261,7 @@ static int64_t channels_of(const ncnn_layer *l)
     return is_known && size % taps == 0 && size / taps > 0 && size / taps < 1 << 20 ? size / taps * groups : 3;
 }
 
-/* An input without a shape in the file: its reader decides. */
+/* Makes an input whose shape is not in the file; its reader decides. */
 static value_id guessed(reader *r, int32_t blob, str name)
 {
     int place = 0;
@@ -309,7 +310,7 @@ static void read_input(reader *r, const ncnn_layer *l)
             snprintf(key, sizeof key, "#%.*s", STR_ARG(name));
             str text = ncnn_text(l, key);
             rank = text.len ? ncnn_numbers(text, dims, MAX_RANK) : RANK_UNKNOWN;
-        } else if (rank < 0 && width > 0) { /* w, or h and w, or all three */
+        } else if (rank < 0 && width > 0) { /* pools by width only, by height and width, or by all three */
             rank = 1;
             if (channels > 0)
                 dims[rank++] = channels;

@@ -19,7 +19,7 @@ typedef struct ncnn_layer {
 
 typedef struct ncnn_blob {
     str name;
-    value_id value;   /* set at reading for inputs, in each run for other blobs */
+    value_id value;   /* inputs: set while reading; other blobs: set in each run */
     int32_t producer; /* index of a layer; -1 if none */
     int32_t reader, place;
     bool is_read, is_input;
@@ -52,8 +52,9 @@ void ncnn_write(ncnn_call *c); /* ncnn_layers.c */
 void pnnx_write(ncnn_call *c); /* pnnx_ops.c */
 
 /* ---- parameters (ncnn.c) ----------------------------------------------------------------------------------------- */
-str ncnn_text(const ncnn_layer *l, const char *key); /* the last one wins; empty if absent */
-/* Comma-separated numbers, optionally in parentheses; other words are skipped. */
+/* returns the last value of a repeated key; empty if it is absent */
+str ncnn_text(const ncnn_layer *l, const char *key);
+/* Reads comma-separated numbers, optionally in parentheses; skips other words. */
 int ncnn_numbers(str text, int64_t *to, int room);
 int64_t ncnn_int(const ncnn_layer *l, int key, int64_t otherwise);
 double ncnn_real(const ncnn_layer *l, int key, double otherwise);

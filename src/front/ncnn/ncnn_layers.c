@@ -15,7 +15,7 @@ static int64_t size_at(const ncnn_call *c, int key, int64_t otherwise, int64_t l
     return size;
 }
 
-/* An axis, counted with the batch. */
+/* Returns an axis that counts the batch. */
 static int axis_at(const ncnn_call *c, int key, int64_t otherwise)
 {
     int64_t axis = ncnn_int(c->layer, key, otherwise);
@@ -35,7 +35,7 @@ static void foreign(ncnn_call *c)
 
 /* ---- activations ------------------------------------------------------------------------------------------------- */
 
-/* Activation of convolutions and inner products: a number and its parameters. */
+/* Adds the activation of convolutions and inner products, given as a number and its parameters. */
 static void activate(ncnn_call *c, int64_t kind, value_id x, value_id output)
 {
     str text = ncnn_text(c->layer, "-23310");
@@ -103,7 +103,7 @@ static void map_unary(ncnn_call *c, const char *unused)
         grow_foreign_like(c->g, c->layer->type, c->in, c->in_count, c->x, c->out);
 }
 
-/* The operand of lower rank is broadcast along the inner dimensions: a vector is per channel. */
+/* Broadcasts the operand of lower rank along the inner dimensions: a vector has one number per channel. */
 static value_id spread(ncnn_call *c, value_id v, value_id other)
 {
     num own[MAX_RANK], dims[MAX_RANK];
@@ -148,7 +148,7 @@ static void map_eltwise(ncnn_call *c, const char *unused)
 
 /* ---- convolutions and products ----------------------------------------------------------------------------------- */
 
-/* -233 and -234 as a padding: as much as keeps the size. */
+/* Sets the padding; -233 and -234 stand for as much as keeps the size. */
 static void set_padding(const ncnn_call *c, emit_window *w, int left, int top, int right, int bottom)
 {
     int64_t before = ncnn_int(c->layer, left, 0), above = ncnn_int(c->layer, top, before);
@@ -189,7 +189,7 @@ static void map_conv(ncnn_call *c, const char *canonical)
         activate(c, kind, y, c->out);
 }
 
-/* Applies to each row of a matrix if its length matches the weights, else to the flattened input. */
+/* Multiplies each row of a matrix if the rows match the weights; otherwise the flattened input. */
 static void map_inner_product(ncnn_call *c, const char *unused)
 {
     (void)unused;
@@ -221,7 +221,7 @@ static value_id turned(ncnn_call *c, value_id v, bool is_turned)
     return emit_transpose(c->e, v, perm, rank, NO_VALUE);
 }
 
-/* A·B, where either may be stored with the weights. */
+/* A·B; either matrix may be stored with the weights. */
 static void map_gemm(ncnn_call *c, const char *unused)
 {
     (void)unused;
@@ -280,7 +280,7 @@ static void map_sdpa(ncnn_call *c, const char *unused)
         emit_1(c->e, "Identity", c->in[i], c->outs[i]);
 }
 
-/* (N, tokens, embedding): projections to queries, keys and values, heads, output projection. */
+/* Attention on (N, tokens, embedding): projections to queries, keys and values, heads, output projection. */
 static void map_multi_head(ncnn_call *c, const char *unused)
 {
     (void)unused;
@@ -419,7 +419,7 @@ static void map_reduction(ncnn_call *c, const char *unused)
     count = is_whole ? rank - 1 : count;
     if (kind < 0 || kind > 10 || count < 1) {
         foreign(c);
-    } else if (is_whole && !keeps) { /* a blob with one number is a row */
+    } else if (is_whole && !keeps) { /* a result of a single number is a row */
         node *n = emit_reduce(c->e, OPS[kind], c->x, emit_list(c->e, axes, count), false, NO_VALUE);
         emit_unsqueeze(c->e, n->outputs[0], (const int64_t[]){1}, 1, c->out);
     } else
@@ -460,7 +460,7 @@ static void map_slice(ncnn_call *c, const char *unused)
     }
 }
 
-/* By starts, ends and axes as in Python, or by offsets and sizes of width, height and channels. */
+/* Slices by starts, ends and axes as in Python, or by offsets and sizes of width, height and channels. */
 static void map_crop(ncnn_call *c, const char *unused)
 {
     (void)unused;
@@ -500,7 +500,7 @@ static void map_crop(ncnn_call *c, const char *unused)
     emit_op(c->e, "Slice", inputs, 4, c->out);
 }
 
-/* Width, height, depth and channels, as far as given; 0 keeps, -1 takes the rest. */
+/* Reshapes to width, height, depth and channels, as far as they are given; 0 keeps, -1 takes the rest. */
 static void map_reshape(ncnn_call *c, const char *unused)
 {
     (void)unused;
@@ -528,7 +528,7 @@ static void map_flatten(ncnn_call *c, const char *canonical)
     emit_int(emit_op(c->e, canonical, &c->x, 1, c->out), "axis", 1);
 }
 
-/* The order type says which of the old width, height and channels become the new ones. */
+/* Permutes; the order type gives the new order of width, height and channels. */
 static void map_permute(ncnn_call *c, const char *unused)
 {
     (void)unused;
@@ -613,7 +613,7 @@ static void map_blocks(ncnn_call *c, const char *canonical)
     emit_int(emit_op(c->e, canonical, &c->x, 1, c->out), "blocksize", size_at(c, 0, 1, 1));
 }
 
-/* A tensor from the weights file. */
+/* A tensor that is stored in the weights file. */
 static void map_memory(ncnn_call *c, const char *unused)
 {
     (void)unused;

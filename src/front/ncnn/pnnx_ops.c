@@ -23,7 +23,7 @@ static double real(const ncnn_call *c, const char *key, double otherwise)
     return ncnn_real_of(ncnn_text(c->layer, key), otherwise);
 }
 
-/* A tuple, or one number for all axes. */
+/* Reads a tuple, or one number for all axes. */
 static bool tuple(const ncnn_call *c, const char *key, int axes, int64_t least, int64_t *to)
 {
     int count = ncnn_numbers(ncnn_text(c->layer, key), to, axes);
@@ -184,7 +184,7 @@ static void map_pad(ncnn_call *c, const char *canonical)
     emit_op(c->e, canonical, inputs, 4, c->out);
 }
 
-/* The file's shape is the result's; the batch is kept. */
+/* Reshapes to the file's shape of the result, but keeps the batch. */
 static void map_view(ncnn_call *c, const char *unused)
 {
     (void)unused;

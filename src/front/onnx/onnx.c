@@ -20,7 +20,7 @@ typedef struct declared_type {
     num dims[MAX_RANK];
 } declared_type;
 
-/* An input dimension without number and name is named after its position, so that it can be traced and bound. */
+/* Names an input dimension without number and name after its position, so that it can be traced and bound. */
 static num read_dim(builder *b, wire w, str input_name, int index)
 {
     num dim = NUM_UNKNOWN;
@@ -137,14 +137,14 @@ static void read_opset(builder *b, wire w)
     *(opset_import *)ARENA_PUSH(b->arena, &b->source->opsets) = o;
 }
 
-/* The parts of a node, up to a count that holds nearly all real nodes; further ones are found by a second reading. */
+/* Fields of a node, up to a number that is enough for nearly all nodes; a second reading finds the others. */
 enum { FEW = 16 };
 typedef struct node_parts {
     str name, type, domain, doc;
     str inputs[FEW], outputs[FEW];
     wire attrs; /* span from the first to the last attribute */
     int input_count, output_count, attr_count;
-    bool attrs_together; /* nothing else is in that span */
+    bool attrs_together; /* true if that span contains only attributes */
 } node_parts;
 
 static void read_parts(wire w, node_parts *p)
@@ -221,7 +221,7 @@ static void read_node(builder *b, wire w)
     read_parts(w, &p);
     if (p.type.len == 0)
         wire_fail(&w, w.at, "a node has no operator");
-    /* Reading a subgraph adds nodes to other graphs only, so this pointer stays valid. */
+    /* Stays valid, because reading a subgraph only adds nodes to other graphs. */
     node *n = build_node(b, p.domain, p.type, p.name, p.input_count, p.output_count, 0);
     n->opset = opset_of(b, n->domain);
     if (p.doc.len && str_is(p.doc, ONNX_NOT_TAKEN))
@@ -265,7 +265,7 @@ static void declare_outputs(builder *b, open_graph *open)
     }
 }
 
-/* Does the documentation begin with this text? *packed_bytes is the number after it, or 0. */
+/* True if the documentation begins with this text. *packed_bytes is the number after it, or 0. */
 static bool says(str doc, const char *what, int64_t *packed_bytes)
 {
     decimal d = {0};
@@ -392,7 +392,7 @@ void onnx_graph(builder *b, wire w, graph *g)
     reader->open = &own;
     graph_parts parts = find_parts(w);
     build_reserve(b, parts.node_count, parts.node_count + parts.node_count / 4 + parts.other_count);
-    if (outer) /* names that hide outer ones must be declared before any lookup */
+    if (outer) /* names that hide outer ones must be declared before names are looked up */
         declare_outputs(b, &own);
     read_inputs_and_constants(b, parts.values, g);
     read_declarations(b, parts.declarations);
@@ -410,7 +410,7 @@ static void read_function(builder *b, wire w)
     const wire whole = w;
     wire_field f;
     size_t defaults = 0;
-    /* A function's own operator sets apply while its nodes are read. */
+    /* Sets the function's own operator sets while its nodes are read. */
     const opset_list outer = b->source->opsets;
     b->source->opsets = (opset_list){0};
     while (wire_next(&w, &f)) {
@@ -449,7 +449,7 @@ static void read_function(builder *b, wire w)
 
 /* ---- the file -------------------------------------------------------------------------------------------------- */
 
-/* Every field before the graph must belong to ModelProto and have its type. */
+/* True if every field before the graph belongs to ModelProto and has the right type. */
 bool onnx_sniff(const uint8_t *bytes, size_t size)
 {
     const uint8_t *p = bytes, *end = bytes + size;
@@ -472,7 +472,7 @@ bool onnx_sniff(const uint8_t *bytes, size_t size)
             break;
         case 7 << 3 | 2: /* graph */
             return true;
-        case 2 << 3 | 2: /* texts, operator sets */
+        case 2 << 3 | 2: /* texts and operator sets */
         case 3 << 3 | 2:
         case 4 << 3 | 2:
         case 6 << 3 | 2:

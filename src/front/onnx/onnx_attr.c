@@ -69,8 +69,7 @@ static void read_strings(builder *b, wire w, attr *a, size_t count)
     a->strings = strings;
 }
 
-/* Without a type (before IR version 2), the list that is present decides the kind. An empty list is known by its
- * type only. */
+/* Files before IR version 2 have no type: the list that is present gives it, so empty lists are not recognized. */
 static void read_lists(builder *b, wire w, attr *a, int64_t type)
 {
     list_lengths n = count_lists(w);

@@ -1,9 +1,9 @@
 /* onnx_layout.c: writes channels-last networks (TensorFlow's) with ONNX's channels-first operators.
  *
- * A transpose before and after each operator would be correct, but would hide the network's structure. So the
- * operators in between (activations, sums, concatenations, pads, means over the image) also become channels-first,
- * with changed axes, and transposes remain only at the network's borders. This needs the ranks of a bound network;
- * without them only operators that must change do. */
+ * A transpose before and after each operator would be correct, but would hide the network's structure. The operators
+ * in between (activations, sums, concatenations, pads, means over the image) therefore become channels-first too,
+ * with changed axes, and transposes remain only at the network's borders. This needs the ranks of a bound network.
+ * Without them, only operators that must be channels-first change. */
 #include "front/onnx/onnx_write.h"
 #include "graph/ops.h"
 
@@ -12,10 +12,11 @@ enum {
     NEEDS_FIRST = 2, /* a reader needs it channels-first */
     NEEDS_LAST = 4,  /* a reader needs it channels-last, as in the network */
     RUNS_FIRST = 8,  /* on a node's first output: the node runs channels-first */
-    /* For one number per channel: a copy with trailing dimensions of 1 exists, for readers that run channels-first. */
+    /* For a value with one number per channel: a copy with trailing dimensions of 1 exists, for channels-first
+     * readers. */
     MADE_CHANNELS = 16,
     NEEDS_CHANNELS = 32,
-    PREFERS_LAST = 64, /* one of its readers works along the channels, so all of them stay channels-last */
+    PREFERS_LAST = 64, /* a reader works along the channels, so all readers stay channels-last */
     IS_DATA = 128,     /* a layer reads it as data, not as weights */
 };
 enum { IMAGE_RANK = 4 };
@@ -48,7 +49,7 @@ static bool is_one_element(const onnx_writer *o, value_id v)
     return x->rank >= 0;
 }
 
-/* An image of one pixel: its bytes are the same in both layouts. */
+/* True for an image of one pixel, whose bytes are the same in both layouts. */
 static bool is_one_place(const onnx_writer *o, value_id v)
 {
     const value *x = known_value(o, v);
@@ -58,7 +59,7 @@ static bool is_one_place(const onnx_writer *o, value_id v)
     return x->rank > 2;
 }
 
-/* One number per channel: all other dimensions are 1. */
+/* True if there is one number per channel: all other dimensions are 1. */
 static bool is_per_channel(const onnx_writer *o, value_id v)
 {
     const value *x = known_value(o, v);
@@ -68,14 +69,14 @@ static bool is_per_channel(const onnx_writer *o, value_id v)
     return x->rank > 0;
 }
 
-/* Does v have one number per channel of y? A single number counts only if y has one channel. */
+/* True if v has one number per channel of y. A single number counts only if y has one channel. */
 static bool is_per_channel_of(const onnx_writer *o, value_id v, value_id y)
 {
     const value *x = known_value(o, v), *of = known_value(o, y);
     return x->rank > 0 && of->rank > 0 && x->dims[x->rank - 1] == of->dims[of->rank - 1];
 }
 
-/* The window gives the rank; otherwise it is the known rank, or that of an image. */
+/* Returns the rank: from the window, or the known rank, or else that of an image. */
 static int turned_rank(const onnx_writer *o, const node *n)
 {
     int32_t count;
@@ -94,7 +95,7 @@ static bool is_one_of(const node *n, const char *const *names)
     return *names != NULL;
 }
 
-/* Constant integers of an input; NULL if unknown. */
+/* Returns the constant integers of an input; NULL if they are unknown. */
 static const int64_t *input_ints(const onnx_writer *o, const node *n, int index, int32_t *count)
 {
     *count = 0;
@@ -111,7 +112,7 @@ static const int64_t *input_ints(const onnx_writer *o, const node *n, int index,
     return ints;
 }
 
-/* Axes of a reduction or resize: an attribute, or input `index`. */
+/* Returns the axes of a reduction or resize, which are an attribute or input `index`. */
 static const int64_t *axes_of(const onnx_writer *o, const node *n, int index, int32_t *count)
 {
     const int64_t *axes = node_attr_ints(n, "axes", count);
@@ -131,7 +132,7 @@ static bool is_reduction(const node *n)
     return str_starts(n->type, "Reduce");
 }
 
-/* Are these exactly the spatial axes? */
+/* True if these are exactly the spatial axes. */
 static bool is_over_image(const int64_t *axes, int32_t count, int rank)
 {
     uint64_t seen = 0;
@@ -146,7 +147,7 @@ static bool must_run_first(const node *n)
            n->inputs[0] != NO_VALUE && n->output_count > 0 && n->outputs[0] != NO_VALUE;
 }
 
-/* Pointwise: every input has all dimensions, or one number per channel, or one number. */
+/* True for a pointwise operator whose inputs all have the full shape, one number per channel, or one number. */
 static bool can_run_pointwise(const onnx_writer *o, const node *n)
 {
     int rank = rank_of(o, n->outputs[0]);
@@ -168,7 +169,7 @@ static bool can_run_joined(const onnx_writer *o, const node *n)
     return rank > 2 && axis >= -rank && axis < rank;
 }
 
-/* Pads of the axes named by an input, or of all axes. */
+/* True if the pad can be written channels-first: it lists pads for axes named by an input, or for all axes. */
 static bool can_run_pad(const onnx_writer *o, const node *n, int rank)
 {
     int32_t count;
@@ -189,14 +190,14 @@ static bool is_pointwise(const node *n)
     return (n->op->kind == OP_POINTWISE && !is_one_of(n, QUANTIZE)) || is_one_of(n, OTHERS);
 }
 
-/* Weights for one pixel: only their shape changes. */
+/* True for weights of one pixel, which only change their shape. */
 static bool is_shaped_weight(const onnx_writer *o, const node *n)
 {
     return node_is(n, "Reshape") && n->outputs[0] < o->net->values.count &&
            o->net->values.items[n->outputs[0]].is_weight && is_one_place(o, n->outputs[0]);
 }
 
-/* Does the node mean the same in channels-first layout? */
+/* True if the node computes the same in channels-first layout. */
 static bool can_run_first(const onnx_writer *o, const node *n)
 {
     if (!o->net || n->domain.len || !n->op || n->input_count < 1 || n->inputs[0] == NO_VALUE || n->output_count < 1 ||
@@ -225,7 +226,8 @@ static bool can_run_first(const onnx_writer *o, const node *n)
     return false;
 }
 
-/* A reduction over channels alone belongs to a layer norm or a softmax, which are recognized by the last dimension. */
+/* False for a reduction over channels alone. It belongs to a layer norm or a softmax, which are recognized by the
+ * last dimension. */
 static bool is_along_channels(const onnx_writer *o, const node *n)
 {
     int32_t count;
@@ -237,13 +239,13 @@ static bool is_along_channels(const onnx_writer *o, const node *n)
 
 /* ---- the plan ---------------------------------------------------------------------------------------------------- */
 
-/* Is this channels-last node written channels-first? */
+/* True if this channels-last node is written channels-first. */
 static bool runs_first(const onnx_writer *o, const node *n)
 {
     return n->output_count > 0 && n->outputs[0] != NO_VALUE && o->layout[n->outputs[0]] & RUNS_FIRST;
 }
 
-/* Does a channels-first node read this input channels-first? */
+/* True if a channels-first node reads this input channels-first. */
 static bool is_turned_input(const onnx_writer *o, const node *n, int32_t index)
 {
     if (must_run_first(n) || !(is_pointwise(n) || node_is(n, "Concat")))
@@ -252,13 +254,13 @@ static bool is_turned_input(const onnx_writer *o, const node *n, int32_t index)
     return rank_of(o, v) > 2 && (o->layout[v] & MADE_FIRST || !is_one_element(o, v));
 }
 
-/* Does the output still have a channel axis? */
+/* True if the output still has a channel axis. */
 static bool keeps_channels(const node *n)
 {
     return !is_reduction(n) || node_attr_int(n, "keepdims", 1);
 }
 
-/* Forward: marks nodes that must run channels-first, and their readers that can. */
+/* Forward pass over the nodes: marks those that must run channels-first, and readers that can. */
 static void follow(onnx_writer *o, const graph *g)
 {
     for (int32_t i = 0; i < g->nodes.count; i++)
@@ -284,7 +286,7 @@ static void follow(onnx_writer *o, const graph *g)
     }
 }
 
-/* Number of inputs that would need a transpose if the node ran channels-first. */
+/* Counts the inputs that would need a transpose if the node ran channels-first. */
 static int transpositions(const onnx_writer *o, const node *n)
 {
     int count = 0;
@@ -294,13 +296,13 @@ static int transpositions(const onnx_writer *o, const node *n)
     return count;
 }
 
-/* Rank of the tensors whose per-channel numbers the node reads. */
+/* Returns the rank of the tensors to which the node applies its per-channel numbers. */
 static int channels_rank(const onnx_writer *o, const node *n)
 {
     return o->layout[n->outputs[0]] & MADE_CHANNELS ? o->turned_rank[n->outputs[0]] : rank_of(o, n->outputs[0]);
 }
 
-/* Does the node read per-channel numbers here, which need trailing dimensions of 1 in the file? */
+/* True if this input is per-channel numbers that need trailing dimensions of 1 in the file. */
 static bool is_channels_input(const onnx_writer *o, const node *n, int32_t index)
 {
     value_id v = n->inputs[index], y = n->outputs[0];
@@ -310,7 +312,7 @@ static bool is_channels_input(const onnx_writer *o, const node *n, int32_t index
     return rank_of(o, v) < channels_rank(o, n);
 }
 
-/* Per-channel numbers are written in one rank: the first reader decides. */
+/* Sets the one rank in which per-channel numbers are written: that of the first reader. */
 static uint8_t need_channels(onnx_writer *o, value_id v, int rank)
 {
     if (o->turned_rank[v] && o->turned_rank[v] != rank)
@@ -333,7 +335,7 @@ static void need_inputs(onnx_writer *o, const node *n)
     }
 }
 
-/* Does the node compute per-channel numbers from others? */
+/* True if the node computes per-channel numbers from others. */
 static bool can_make_channels(const onnx_writer *o, const node *n)
 {
     if (!o->net || n->domain.len || !n->op || !is_pointwise(n) || node_attr(n, "axis"))
@@ -344,8 +346,8 @@ static bool can_make_channels(const onnx_writer *o, const node *n)
     return true;
 }
 
-/* Backward: collects what readers need. Values needed only channels-first are made so if possible: reshaped weights,
- * pads before the first convolution. */
+/* Backward pass over the nodes: collects what readers need. A value that is only needed channels-first is made so if
+ * possible: reshaped weights, pads before the first convolution. */
 static void demand(onnx_writer *o, const graph *g)
 {
     for (int32_t i = 0; i < g->outputs.count; i++)
@@ -366,7 +368,7 @@ static void demand(onnx_writer *o, const graph *g)
     }
 }
 
-/* Transposing around a node whose input has another rank would make an invalid network look valid. */
+/* A transpose around a node whose input has another rank would hide that the network is invalid. */
 static int checked_rank(const onnx_writer *o, const node *n)
 {
     int rank = turned_rank(o, n), known = rank_of(o, n->inputs[0]);
@@ -378,7 +380,7 @@ static int checked_rank(const onnx_writer *o, const node *n)
     return rank;
 }
 
-/* Finds the ranks of the transposes. */
+/* Finds the ranks at which values are transposed. */
 static void measure(onnx_writer *o, const graph *g)
 {
     for (int32_t i = 0; i < g->nodes.count; i++) {
@@ -398,7 +400,7 @@ static void plan_graph(onnx_writer *o, const graph *g)
     measure(o, g);
 }
 
-/* Constants needed only channels-first are written that way; their bytes are the same. */
+/* Constants that are only needed channels-first are written that way, because their bytes are the same. */
 static void turn_constants(onnx_writer *o)
 {
     for (value_id v = 0; v < o->s->values.count; v++) {
@@ -415,7 +417,7 @@ void onnx_layout_plan(onnx_writer *o)
     o->layout = ARENA_ARRAY(o->arena, uint8_t, (size_t)o->s->values.count);
     o->turned_rank = ARENA_ARRAY(o->arena, int8_t, (size_t)o->s->values.count);
     const network *net = o->net;
-    o->net = NULL; /* values inside functions have a rank per call, and no place for constants */
+    o->net = NULL; /* In functions, ranks depend on the call and constants have no place. */
     for (int32_t i = 0; i < o->s->functions.count; i++)
         plan_graph(o, &o->s->functions.items[i].graph);
     o->net = net;
@@ -430,7 +432,7 @@ static bool is_turned_alone(const onnx_writer *o, value_id v)
     return (o->layout[v] & (MADE_FIRST | NEEDS_LAST)) == MADE_FIRST;
 }
 
-/* Dimensions of a value as written in the file under its own name; `dims` has room for MAX_RANK. */
+/* Computes the dimensions of a value as written in the file under its own name; `dims` has room for MAX_RANK. */
 int onnx_layout_dims(const onnx_writer *o, value_id v, const value *declared, num *dims)
 {
     bool is_turned = is_turned_alone(o, v);
@@ -512,7 +514,7 @@ static str channels_name(const onnx_writer *o, value_id v)
     return o->layout[v] & MADE_CHANNELS ? name : arena_printf(o->arena, "%.*s~channels", STR_ARG(name));
 }
 
-/* Reshapes per-channel numbers to another rank than the first reader's, for this node only. */
+/* Reshapes per-channel numbers for one node that needs another rank than their first reader. */
 static str other_channels(onnx_writer *o, uint32_t field, const node *n, int32_t index)
 {
     str name = arena_printf(o->arena, "%.*s~channels%d", STR_ARG(onnx_value_name(o, n->outputs[0])), (int)index);
@@ -534,7 +536,7 @@ void onnx_layout_settle(onnx_writer *o, uint32_t field, value_id v)
     str inputs[2] = {to_last ? first : last}, output = to_last ? last : first;
     if (is_one_place(o, v)) {
         for (int i = 0; i < rank; i++)
-            /* 0: unchanged, -1: the remaining elements */
+            /* 0 keeps a dimension, -1 takes the remaining elements */
             list[i] = i == 0 ? 0 : i == (to_last ? rank - 1 : 1) ? -1 : 1;
         inputs[1] = put_list(o, arena_printf(o->arena, "%.*s~shape", STR_ARG(output)), list, rank);
         put_node(o, field, "Reshape", inputs, 2, output, NULL, 0);
@@ -555,7 +557,7 @@ static const int64_t *moved_axes(const onnx_writer *o, const int64_t *axes, int3
     return moved;
 }
 
-/* Starts of all dimensions, then ends. */
+/* Returns pads in the other layout: all starts, then all ends. */
 static const int64_t *moved_pads(const onnx_writer *o, const int64_t *pads, int rank)
 {
     int64_t *moved = ARENA_ARRAY(o->arena, int64_t, (size_t)(2 * rank));
@@ -569,7 +571,7 @@ static str put_weight_shape(onnx_writer *o, value_id v, str name)
     int64_t shape[MAX_RANK];
     const value *x = known_value(o, v);
     for (int i = 0; i < x->rank; i++)
-        shape[first_axis(i, x->rank)] = x->dims[i]; /* a weight's dimensions are all known */
+        shape[first_axis(i, x->rank)] = x->dims[i]; /* all dimensions of a weight are known */
     return put_list(o, name, shape, x->rank);
 }
 

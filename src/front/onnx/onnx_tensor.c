@@ -7,7 +7,7 @@
 
 #include "base/path.h"
 
-/* Unpacked numbers, which are not contiguous in the file and therefore collected. */
+/* Collects unpacked numbers, which are not contiguous in the file. */
 typedef struct loose_numbers {
     uint8_t *bytes;
     size_t size, capacity;
@@ -28,7 +28,7 @@ static void add_loose(builder *b, loose_numbers *l, const wire_field *f)
         for (int i = 0; i < (f->type == 1 ? 8 : 4); i++)
             encoded[n++] = (uint8_t)(f->varint >> (8 * i));
     }
-    if (l->size + n > MAX_LOOSE_BYTES) /* too large to be folded, so the rest is not needed */
+    if (l->size + n > MAX_LOOSE_BYTES) /* the rest is not needed, because larger tensors are not folded */
         return;
     if (l->size + n > l->capacity) {
         size_t larger = l->capacity ? l->capacity * 2 : 64;

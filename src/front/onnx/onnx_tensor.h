@@ -42,9 +42,9 @@ enum { KNOWN_ATTRS = 64 };
 
 /* State of the ONNX reader, in builder.front. */
 typedef struct onnx_reader {
-    struct open_graph *open;        /* innermost graph being read, or NULL */
+    struct open_graph *open;        /* innermost graph that is being read; NULL outside of graphs */
     known_attrs known[KNOWN_ATTRS]; /* by hash of the bytes */
-    str location;                   /* external data location checked last; most tensors have the same */
+    str location;                   /* last checked location of external data, because most tensors have the same */
 } onnx_reader;
 
 /* Reads the `count` adjacent attribute fields of a node in w. */

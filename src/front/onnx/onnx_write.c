@@ -4,8 +4,8 @@
  * Small constants (up to 64 elements) and integers used by shape arithmetic keep their data. All others become
  * inputs of the main graph, marked by their documentation (onnx_tensor.h), so that onnx.checker and ONNX Runtime
  * accept the file; missing external data would be an error. Constants of functions and constant outputs cannot be
- * inputs: they refer to an external file "stripped". Not written: documentation, metadata, and the types of maps
- * (int64 to float32 instead). */
+ * inputs: they refer to an external file "stripped". Documentation and metadata are not written, and all maps get
+ * the type int64 to float32. */
 #include "front/onnx/onnx_write.h"
 #include "base/names.h"
 #include "front/onnx/onnx_tensor.h"
@@ -17,15 +17,15 @@
 
 enum {
     SMALL_CONSTANT = 64,
-    IR_VERSION = 8,         /* the first with functions, so that older readers can use the file */
-    IR_VERSION_NEWEST = 13, /* for element types newer than bfloat16 */
+    IR_VERSION = 8,         /* first version with functions, so that older readers can use the file */
+    IR_VERSION_NEWEST = 13, /* version for element types newer than bfloat16 */
 };
 
 /* ---- tensors ----------------------------------------------------------------------------------------------------- */
 
 static int64_t element_count(const tensor *t)
 {
-    int64_t n = 1; /* the reader checked that the product does not overflow */
+    int64_t n = 1; /* cannot overflow, because the reader checked the product */
     for (int i = 0; i < t->rank; i++)
         n *= t->dims[i];
     return n;
@@ -80,7 +80,7 @@ static void put_tensor(wire_writer *w, const tensor *t, onnx_label label)
         wire_put_str(w, 12, label.doc);
 }
 
-/* Number of values, if it is fewer than the dimensions imply: a sparse tensor. */
+/* Returns the number of values if there are fewer than the dimensions imply, which means a sparse tensor. */
 static int64_t sparse_values(const tensor *t)
 {
     int64_t bits = dtype_bits(t->dtype);
@@ -125,7 +125,7 @@ str onnx_value_name(const onnx_writer *o, value_id id)
 
 /* ---- types ------------------------------------------------------------------------------------------------------- */
 
-/* Name of an open dimension, from the file or the bound network; NULL if it has none or is computed. */
+/* Returns the name of an open dimension, from the file or the bound network; NULL if it has none or is computed. */
 static const char *dim_name(const onnx_writer *o, const value *v, int i)
 {
     if (v->is_declared || !o->net)
@@ -276,7 +276,7 @@ static void put_attr_value(onnx_writer *o, const attr *a)
     case ATTR_TENSOR:
         put_constant(w, 5, 22, a->tensor, (onnx_label){0});
         break;
-    case ATTR_GRAPH: /* nesting is bounded by the reader: 32 */
+    case ATTR_GRAPH: /* the reader limits nesting to 32 */
         body = wire_begin(w, 6);
         put_graph(o, a->graph);
         wire_end(w, body);
@@ -316,7 +316,7 @@ static void put_attr(onnx_writer *o, uint32_t field, const attr *a)
     wire_end(o->w, message);
 }
 
-/* Nodes made from one operator of the file share its name, but ONNX Runtime needs unique names. */
+/* Several nodes may come from one operator and share its name, but ONNX Runtime needs unique names. */
 static str unique_name(onnx_writer *o, str name)
 {
     int32_t count = names_get(&o->nodes, name, 0);
@@ -367,7 +367,7 @@ static void put_node(onnx_writer *o, uint32_t field, const node *n)
 
 /* ---- graphs and functions ---------------------------------------------------------------------------------------- */
 
-/* Inner graphs have values inside the outer graph's range and claim them afterwards. */
+/* Values of inner graphs are inside the outer graph's range, so inner graphs claim theirs afterwards. */
 static void claim_values(onnx_writer *o, const graph *g)
 {
     for (value_id v = g->first_value; v < g->end_value; v++)
@@ -394,7 +394,7 @@ static void leave_out_one(onnx_writer *o, arena *a, const graph *g, value_id v, 
     *(value_id *)ARENA_PUSH(a, &o->left_out) = v;
 }
 
-/* Marks what the nodes of a graph and its subgraphs read, and its outputs. */
+/* Marks the values that a graph outputs, and that its nodes and subgraphs read. */
 static void mark_used(onnx_writer *o, const graph *g)
 {
     for (int32_t i = 0; i < g->outputs.count; i++)
@@ -410,7 +410,7 @@ static void mark_used(onnx_writer *o, const graph *g)
     }
 }
 
-/* Is it a constant without readers? Front ends leave these behind when they reorder weights. They are not written. */
+/* True for a constant without readers, which front ends leave when they reorder weights. It is not written. */
 static bool is_unused_constant(const onnx_writer *o, value_id v)
 {
     return o->s->values.items[v].tensor && !o->is_used[v] && o->s->main.nodes.count;
@@ -433,7 +433,7 @@ static void leave_out(onnx_writer *o, arena *a, const graph *g)
     }
 }
 
-/* Constants without data in the file (torch.export before 2.3): they have readers, but no producer. */
+/* Finds constants without data in the file (torch.export before 2.3): values that have readers, but no producer. */
 static void leave_out_unmade(onnx_writer *o, arena *a, const graph *g)
 {
     bool *is_made = ARENA_ARRAY(a, bool, (size_t)o->s->values.count);
@@ -481,7 +481,7 @@ static void claim_name(onnx_writer *o, names *seen, value_id v)
         o->renamed[v] = arena_printf(o->arena, "%.*s~%d", STR_ARG(name), v);
 }
 
-/* Names must be unique in the main graph; its inputs and outputs keep theirs. Constants of inner graphs become its
+/* Makes names unique in the main graph; its inputs and outputs keep theirs. Constants of inner graphs become its
  * inputs, and sibling graphs may use the same name. */
 static void make_names_unique(onnx_writer *o)
 {
@@ -507,7 +507,7 @@ static void make_names_unique(onnx_writer *o)
     }
 }
 
-/* Writes transposes of inputs and constants before all nodes. */
+/* Writes the transposes of inputs and constants before all nodes. */
 static void settle_given(onnx_writer *o, uint32_t field, const graph *g)
 {
     for (int32_t i = 0; i < g->inputs.count; i++)
@@ -530,7 +530,7 @@ static void put_graph(onnx_writer *o, const graph *g)
         const value *constant = &o->s->values.items[v];
         if (o->owner[v] != g || !constant->tensor || o->without[v] || is_unused_constant(o, v))
             continue;
-        /* Sizes and axes that are written in another order for channels-first nodes, and not read as they were. */
+        /* Selects sizes and axes that are only read by channels-first nodes, and are written in their order. */
         if (o->is_replaced[v] && !o->is_read[v] && constant->rank <= 1 && dtype_is_integer(constant->tensor->dtype) &&
             !is_output(g, v))
             continue;
@@ -660,7 +660,7 @@ static void put_model(onnx_writer *o)
         put_opset(w, 8, s->opsets.items[i].domain, s->opsets.items[i].version);
         has_default = has_default || s->opsets.items[i].domain.len == 0;
     }
-    if (!has_default) /* the reader's interpretation */
+    if (!has_default) /* the dimension keeps the reader's name */
         put_opset(w, 8, STR(""), 1);
     function_uses uses = {.name_count = 0};
     collect_uses(&uses, &s->main);
@@ -680,7 +680,7 @@ static void put_model(onnx_writer *o)
         put_function(o, &s->functions.items[i]);
 }
 
-/* A function of its own, because longjmp may lose the local changes of the function that called setjmp. */
+/* A separate function, because longjmp may lose local changes in the function that called setjmp. */
 static bool write_all(onnx_writer *o, arena *scratch)
 {
     if (setjmp(o->w->fail->jump))

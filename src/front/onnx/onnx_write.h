@@ -10,21 +10,21 @@ typedef struct onnx_writer {
     wire_writer *w;
     arena *arena; /* lives until the file is written */
     const source *s;
-    const network *net;   /* shapes that the file does not declare, if the model is bound; else NULL */
-    const graph **owner;  /* by value: the graph that introduces it */
-    const graph **border; /* by value: the last graph that has it as an input or output */
+    const network *net;   /* gives shapes that the file does not declare; NULL if not bound */
+    const graph **owner;  /* indexed by value: the graph that introduces it */
+    const graph **border; /* indexed by value: the last graph of which it is an input or output */
     struct {
         value_id *items;
         int32_t count, capacity;
     } left_out;             /* constants that become inputs of the main graph, in order */
-    const tensor **without; /* by value: its type and dimensions if it is one of them; else NULL */
-    str *renamed;           /* by value: new name if another graph uses its name; else empty */
-    names nodes;            /* node names so far → number of uses */
+    const tensor **without; /* indexed by value: type and dimensions if its data are left out; otherwise NULL */
+    str *renamed;           /* indexed by value: new name if another graph uses its name; otherwise empty */
+    names nodes;            /* node names so far, and how often each was used */
     uint8_t *layout;        /* by value: layout flags of onnx_layout.c */
-    bool *is_used;          /* by value: is read by a node or is an output */
-    bool *is_read;          /* by value: read so far by a node under its own name */
-    bool *is_replaced;      /* by value: a node so far reads a version in another layout instead */
-    int8_t *turned_rank;    /* by value: rank of its transpose, if one is needed */
+    bool *is_used;          /* indexed by value: a node reads it, or it is an output */
+    bool *is_read;          /* indexed by value: an earlier node reads it under its own name */
+    bool *is_replaced;      /* indexed by value: an earlier node reads it in another layout */
+    int8_t *turned_rank;    /* indexed by value: rank of its transpose if there is one */
 } onnx_writer;
 
 /* Name in the written file; "" for NO_VALUE. */
@@ -35,8 +35,8 @@ str onnx_value_name(const onnx_writer *o, value_id id);
 /* Decides which nodes run channels-first in the file. Call after all graphs have claimed their values. */
 void onnx_layout_plan(onnx_writer *o);
 
-/* Names of a node's inputs and outputs in the file. For a channels-first node this may first write helper nodes to
- * the graph's `field`. */
+/* Return the names of a node's inputs and outputs in the file. For a channels-first node, helper nodes may first be
+ * written to the graph's `field`. */
 str onnx_layout_input(onnx_writer *o, uint32_t field, const node *n, int32_t index);
 str onnx_layout_output(const onnx_writer *o, value_id v);
 
@@ -46,7 +46,7 @@ bool onnx_layout_attr(const onnx_writer *o, const node *n, attr *a);
 /* Writes the transpose of a value that now exists, if a reader needs it. */
 void onnx_layout_settle(onnx_writer *o, uint32_t field, value_id v);
 
-/* Does a layer use its transpose as data? Such a constant is not a parameter. */
+/* True if a layer uses its transpose as data; such a constant is not a parameter. */
 bool onnx_layout_is_data(const onnx_writer *o, value_id v);
 
 /* Dimensions of a value under its name in the file, given the network's in `declared`; returns the rank. */

@@ -134,7 +134,8 @@ static void declare_outputs(net *n, const xml_node *layer)
     for (const xml_node *port = xml_first(xml_get(layer, "output")); port; port = port->next, place++) {
         num dims[MAX_RANK];
         str key = port_key(n, id, xml_attr_of(port, "id"));
-        if (place > 0 && !names_get(&n->read, key, 0)) /* an unused output, such as indices of maxima or last states */
+        /* outputs that are often unused, such as indices of maxima or last states */
+        if (place > 0 && !names_get(&n->read, key, 0))
             continue;
         str precision = xml_attr_of(port, "precision");
         value_id v = names_get(&n->bound, id, NO_VALUE);
@@ -202,13 +203,13 @@ static void read_attrs(net *n, const xml_node *layer, named_op *o)
     o->attr_count = count;
 }
 
-/* Data of integers and of a few reals, which shapes are computed from, are read in place. */
+/* Reads data of integers and of a few reals in place, because shapes may be computed from them. */
 static void find_data(net *n, const named_op *o, tensor *t)
 {
     enum { FEW_REALS = 8, FEW_INTS = 4096 };
     int64_t offset = named_int(n->e, o, "offset", -1), size = named_int(n->e, o, "size", -1), count = 1;
     bool is_integer = dtype_is_integer(t->dtype) && dtype_bits(t->dtype) >= 8;
-    for (int i = 0; i < t->rank; i++) /* emit_tensor checked that the product does not overflow */
+    for (int i = 0; i < t->rank; i++) /* cannot overflow, because emit_tensor checked the product */
         count *= t->dims[i];
     if (!n->weights || offset < 0 || size != t->stored_bytes || count > (is_integer ? FEW_INTS : FEW_REALS) ||
         (!is_integer && t->dtype != DT_FLOAT32 && t->dtype != DT_FLOAT64))
@@ -243,7 +244,7 @@ static void write_constant(net *n, const named_op *o)
     build_at(n->e->b, v)->is_constant_node = is_single;
 }
 
-/* Weights may be stored in a narrow type; the converted tensor is the weight. */
+/* A weight may be stored in a narrow type; then the converted tensor is the weight. */
 static bool write_wide_constant(net *n, const named_op *o)
 {
     value_id from = named_in_at(o, 0), v = named_out_at(o, 0);
@@ -264,7 +265,7 @@ static void write_input(net *n, value_id v)
 {
     builder *b = n->e->b;
     if (v == NO_VALUE || !build_is_local(b, v))
-        return; /* in a body: bound to an outer value */
+        return; /* a body's parameter, bound to an outer value */
     value *declared = build_at(b, v);
     for (int i = 0; i < declared->rank; i++)
         if (!dim_known(declared->dims[i]))
@@ -379,7 +380,7 @@ static void write_if(net *n, const xml_node *layer, const named_op *o)
 
 /* ---- the file -------------------------------------------------------------------------------------------------- */
 
-/* "net.xml" → "net.bin", if it exists. Memory and streams have no such file. */
+/* Opens "net.bin" for "net.xml" if it exists. Memory and streams have no such file. */
 static const file_map *open_weights(builder *b)
 {
     sooth_model *model = b->model;

@@ -21,11 +21,11 @@ const openvino_row *openvino_old_rows(size_t *count);
 void openvino_map(emitter *e, const named_op *o, bool is_old);
 dtype openvino_type(str name); /* "f32", "FP32" */
 
-/* Declared dimensions if all are known; returns the rank, or -1. */
+/* Reads the declared dimensions if all are known; returns the rank, or -1. */
 int openvino_dims(emitter *e, value_id v, int64_t *to);
-/* Number of spatial axes, from the operands' ranks; 0 if unknown. */
+/* Returns the number of spatial axes, from the operands' ranks; 0 if unknown. */
 int openvino_image_axes(emitter *e, const named_op *o);
-/* The same for Reshape, where one dimension may be open: -1. */
+/* The same for Reshape, where one dimension may be open (-1). */
 int openvino_target(emitter *e, value_id v, int64_t *to);
 
 #endif

@@ -17,7 +17,7 @@ static void map_unary(emitter *e, const named_op *o, const char *canonical)
     emit_1(e, canonical, in(o, 0), out(o));
 }
 
-/* The shape is an attribute, or only at the port; every version has it at the port. */
+/* Reshapes to the port's shape, which all versions have; only some also have an attribute. */
 static void map_as_declared(emitter *e, const named_op *o, const char *canonical)
 {
     int64_t dims[MAX_RANK];
@@ -39,7 +39,7 @@ static num channels_of(emitter *e, value_id v)
     return x->rank > 1 ? x->dims[1] : NUM_UNKNOWN;
 }
 
-/* Version 2 has an attribute per axis (kernel-y, kernel-x), later versions a list. */
+/* Reads one number per axis: version 2 has an attribute per axis (kernel-y, kernel-x), later versions a list. */
 static void read_sizes(emitter *e, const named_op *o, const char *list, const char *const pair[2], int64_t *to,
                        int axes, int64_t least)
 {

@@ -79,14 +79,14 @@ static void map_cast(emitter *e, const named_op *o, const char *unused)
 
 /* ---- reductions ------------------------------------------------------------------------------------------------ */
 
-/* Is it a constant whose data are not available? */
+/* True for a constant whose data are not available. */
 static bool is_hidden(emitter *e, value_id v)
 {
     const tensor *t = emit_constant_of(e, v);
     return t && t->encoding == TENSOR_ELSEWHERE;
 }
 
-/* Axes that the port's shape shows as removed, or as 1 if kept; NO_VALUE if ambiguous. */
+/* Returns the axes that the port's shape lacks, or has as 1 if they are kept; NO_VALUE if ambiguous. */
 static value_id declared_axes(emitter *e, const named_op *o, bool keeps)
 {
     int64_t axes[MAX_RANK];
@@ -135,7 +135,7 @@ static bool is_known(emitter *e, value_id v)
     return emit_known_ints(e, v, numbers, MAX_RANK) >= 0;
 }
 
-/* Reshapes to the port's declared shape; false if that is incomplete. */
+/* Reshapes to the port's declared shape; false if it is incomplete. */
 static bool reshape_as_declared(emitter *e, value_id x, value_id y)
 {
     int64_t dims[MAX_RANK];
@@ -149,7 +149,7 @@ static bool reshape_as_declared(emitter *e, value_id x, value_id y)
 
 static void map_reshape(emitter *e, const named_op *o, const char *canonical)
 {
-    /* The data of a computed shape may be unavailable; the port has the result. */
+    /* Data of a computed shape may be unavailable, but the port has the result. */
     if (!is_known(e, in(o, 1)) && reshape_as_declared(e, in(o, 0), out(o)))
         return;
     value_id shape = emit_index_list(e, in(o, 1));
@@ -158,7 +158,7 @@ static void map_reshape(emitter *e, const named_op *o, const char *canonical)
         emit_int(n, "allowzero", 1);
 }
 
-/* A permutation between two shapes; among several, one that keeps equal dimensions in order. */
+/* Finds a permutation between two shapes; among several, one that keeps equal dimensions in order. */
 static bool find_order(emitter *e, value_id x, value_id y, int64_t *perm)
 {
     const value *from = named_declared(e, x), *to = named_declared(e, y);
@@ -207,7 +207,7 @@ static void map_concat(emitter *e, const named_op *o, const char *canonical)
     emit_int(emit_op(e, canonical, parts, o->in_count, out(o)), "axis", named_int(e, o, "axis", 1));
 }
 
-/* The axis along which two shapes differ; -1 if it is not exactly one. */
+/* Returns the axis in which two shapes differ; -1 unless it is exactly one. */
 static int64_t axis_between(emitter *e, value_id x, value_id y)
 {
     const value *from = named_declared(e, x), *to = named_declared(e, y);
@@ -271,7 +271,7 @@ static void map_split(emitter *e, const named_op *o, const char *canonical)
         emit_int(n, "num_outputs", o->out_count);
 }
 
-/* Does the port determine the result of a slice or pad? Axes that are open at the input may stay open. */
+/* True if the port determines the result of a slice or pad. Axes that are open at the input may stay open. */
 static bool is_settled(emitter *e, const named_op *o)
 {
     const value *x = named_declared(e, in(o, 0)), *y = named_declared(e, out(o));
@@ -281,13 +281,13 @@ static bool is_settled(emitter *e, const named_op *o)
     return x->rank >= 0 && x->rank == y->rank;
 }
 
-/* Slices with unavailable bounds: as much of each axis as the port declares. */
+/* Slices whose bounds are unavailable: takes of each axis as much as the port declares. */
 static void slice_as_declared(emitter *e, const named_op *o)
 {
     int64_t starts[MAX_RANK], ends[MAX_RANK], axes[MAX_RANK];
     const value *x = named_declared(e, in(o, 0)), *y = named_declared(e, out(o));
     int count = 0;
-    if (x->rank != y->rank) { /* axes are removed or added as well */
+    if (x->rank != y->rank) { /* false if axes are removed or added too */
         if (!reshape_as_declared(
                 e, emit_op(e, "Slice", (const value_id[]){in(o, 0), in(o, 1), in(o, 2)}, 3, NO_VALUE)->outputs[0],
                 out(o)))
@@ -324,7 +324,7 @@ static int64_t mask_of(emitter *e, const named_op *o, const char *name)
     return emit_mask(flags, named_ints(e, o, name, flags, MAX_RANK));
 }
 
-/* In the begin and end masks a 1 ignores the bound. */
+/* A 1 in the begin and end masks means that the bound is ignored. */
 static void map_strided_slice(emitter *e, const named_op *o, const char *unused)
 {
     (void)unused;
@@ -349,7 +349,7 @@ static void map_strided_slice(emitter *e, const named_op *o, const char *unused)
     emit_strided_slice(e, in(o, 0), &s, out(o));
 }
 
-/* The axis that the indices replace; derived from declared shapes if the constant is unavailable. */
+/* Returns the axis that the indices replace. If the constant is unavailable, derives it from declared shapes. */
 static int64_t gather_axis(emitter *e, const named_op *o)
 {
     int64_t axis;
@@ -373,7 +373,7 @@ static void map_gather(emitter *e, const named_op *o, const char *canonical)
     int64_t axis = gather_axis(e, o), batch_dims = named_int(e, o, "batch_dims", 0);
     const value *index = named_declared(e, in(o, 1));
     batch_dims += batch_dims < 0 && index->rank > 0 ? index->rank : 0;
-    if (batch_dims > 0 && batch_dims == axis) { /* adds a last dimension to each index */
+    if (batch_dims > 0 && batch_dims == axis) { /* gives each index a last dimension */
         value_id rows = emit_unsqueeze(e, in(o, 1), (const int64_t[]){-1}, 1, NO_VALUE);
         emit_int(emit_op(e, "GatherND", (const value_id[]){in(o, 0), rows}, 2, out(o)), "batch_dims", batch_dims);
         return;
@@ -407,7 +407,7 @@ static void map_broadcast(emitter *e, const named_op *o, const char *canonical)
     emit_2(e, canonical, in(o, 0), rank >= 0 ? emit_list(e, dims, rank) : emit_index_list(e, shape), out(o));
 }
 
-/* The shorter one, repeats or dimensions, is extended with leading ones. */
+/* Repeats. The shorter list, repeats or dimensions, is extended by leading ones. */
 static void map_tile(emitter *e, const named_op *o, const char *canonical)
 {
     int64_t repeats[MAX_RANK], axes[MAX_RANK];
@@ -426,7 +426,7 @@ static void map_tile(emitter *e, const named_op *o, const char *canonical)
     emit_2(e, canonical, x, times, out(o));
 }
 
-/* Pads as the difference between the port's shape and the input's. */
+/* Computes pads as the difference between the port's shape and the input's. */
 static value_id declared_pads(emitter *e, const named_op *o)
 {
     int64_t pads[2 * MAX_RANK] = {0};
@@ -477,7 +477,7 @@ static void map_range(emitter *e, const named_op *o, const char *canonical)
     emit_op(e, canonical, bounds, 3, out(o));
 }
 
-/* ONNX has 64-bit sizes; they are cast if 32 bits are declared. */
+/* ONNX has 64-bit sizes, which are cast if the port declares 32 bits. */
 static void map_shape(emitter *e, const named_op *o, const char *canonical)
 {
     bool is_narrow = str_is(named_text(o, "output_type", "i64"), "i32");

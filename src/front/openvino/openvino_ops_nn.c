@@ -54,7 +54,7 @@ static void map_conv(emitter *e, const named_op *o, const char *canonical)
         named_foreign(e, "openvino", o);
 }
 
-/* The output shape, if given; declared by the port if the constant is unavailable. */
+/* Reads the output shape if there is one; from the port if the constant is unavailable. */
 static void put_output_size(emitter *e, const named_op *o, node *n, int axes)
 {
     int64_t size[3];
@@ -119,7 +119,7 @@ static void map_pool(emitter *e, const named_op *o, const char *canonical)
         emit_int(n, "count_include_pad", 1);
 }
 
-/* Fixed windows with as many outputs as the port declares. */
+/* Adaptive pool: fixed windows, as many as the outputs that the port declares. */
 static void map_adaptive_pool(emitter *e, const named_op *o, const char *canonical)
 {
     int axes = openvino_image_axes(e, o);
@@ -166,7 +166,7 @@ static void map_attention(emitter *e, const named_op *o, const char *canonical)
 
 /* ---- norms ----------------------------------------------------------------------------------------------------- */
 
-/* Before version 5: scale, shift, x; since then x comes first. */
+/* Inputs are scale, shift, x before version 5, and x first since then. */
 static void map_batch_norm(emitter *e, const named_op *o, const char *canonical)
 {
     bool is_first = named_declared(e, in(o, 0))->rank > 1;
@@ -187,7 +187,7 @@ static void map_mvn(emitter *e, const named_op *o, const char *canonical)
 {
     int64_t axes[MAX_RANK];
     int count = emit_known_ints(e, in(o, 1), axes, MAX_RANK);
-    if (count <= 0) { /* unavailable: the last axis, as in nearly all networks */
+    if (count <= 0) { /* unavailable: assumes the last axis, as in nearly all networks */
         axes[0] = -1;
         count = 1;
     }
@@ -229,7 +229,7 @@ static const char *resize_mode(str mode)
     return str_is(mode, "nearest") ? "nearest" : str_is(mode, "cubic") ? "cubic" : "linear";
 }
 
-/* Sizes that the port declares, for the known axes; covers all ways to specify them. */
+/* Computes the sizes that the port declares for the known axes, however the operands specify them. */
 static value_id scales_and_axes(emitter *e, const named_op *o, int64_t *axes, int *count)
 {
     int last = o->in_count - 1, place = 1;
@@ -255,7 +255,7 @@ static void map_interpolate(emitter *e, const named_op *o, const char *canonical
             sizes[count++] = y->dims[i];
         }
     value_id given = NO_VALUE;
-    if (count == 0 && by_sizes) { /* open dimensions: the operands have more information */
+    if (count == 0 && by_sizes) { /* the port is open, so the operands say more */
         int last = o->in_count - 1;
         count = last >= 2 ? emit_known_ints(e, in(o, last), axes, MAX_RANK) : 0;
         given = count > 0 ? emit_index_list(e, in(o, 1)) : NO_VALUE;
@@ -264,7 +264,7 @@ static void map_interpolate(emitter *e, const named_op *o, const char *canonical
     }
     value_id scales = NO_VALUE;
     if (given == NO_VALUE &&
-        !by_sizes) /* version 11 has them instead of the sizes, version 4 after these; axes are last */
+        !by_sizes) /* version 11 has scales instead of sizes, version 4 after sizes; axes come last */
         scales = scales_and_axes(e, o, axes, &count);
     if (given == NO_VALUE && scales == NO_VALUE) {
         named_foreign(e, "openvino", o);

@@ -72,7 +72,7 @@ static void read_var(builder *b, wire w, paddle_var *v)
                             read_tensor(b, wire_message(&tensor, &t), v);
             }
     }
-    if (kind != LOD_TENSOR) { /* arrays, scopes, feed and fetch */
+    if (kind != LOD_TENSOR) { /* not tensors: arrays, scopes, feed and fetch */
         v->rank = RANK_UNKNOWN;
         v->is_persistable = false;
     }
@@ -217,7 +217,7 @@ static void read_block(builder *b, wire w, paddle_block *block)
 
 /* ---- the file -------------------------------------------------------------------------------------------------- */
 
-/* Does the file begin with a block that has index 0 and no parent? No other protobuf format does. */
+/* True if the file begins with a block that has index 0 and no parent, as in no other protobuf format. */
 static bool begins_program(const uint8_t *bytes, size_t size)
 {
     static const uint8_t BLOCK[] = {0x08, 0x00, 0x10, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0x01};

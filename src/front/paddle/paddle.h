@@ -13,7 +13,7 @@
 typedef struct paddle_var {
     str name;
     dtype type;
-    int rank; /* RANK_UNKNOWN: not a tensor, or one without a shape */
+    int rank; /* RANK_UNKNOWN if it is not a tensor, or has no shape */
     const num *dims;
     bool is_persistable; /* a weight */
 } paddle_var;
@@ -71,7 +71,7 @@ const char *paddle_operands(str type);
 typedef void (*paddle_mapper)(emitter *e, const named_op *o, const char *canonical);
 typedef struct paddle_row {
     const char *name;
-    const char *operands; /* operand names by position, for PIR, whose files have none */
+    const char *operands; /* names of operands by position; files in PIR have none */
     paddle_mapper map;
     const char *canonical;
 } paddle_row;
@@ -79,9 +79,9 @@ typedef struct paddle_row {
 /* Rows sorted by name. */
 const paddle_row *paddle_shape_rows(size_t *count);
 const paddle_row *paddle_nn_rows(size_t *count);
-/* paddle_ops.c: the operator's main output. */
+/* paddle_ops.c: returns the operator's main output. */
 value_id paddle_out(const named_op *o);
-const named_slot *paddle_outs(const named_op *o); /* its first output that exists, as a list */
+const named_slot *paddle_outs(const named_op *o); /* its first existing output, as a list */
 value_id paddle_x(const named_op *o);             /* its main input */
 /* An output by name; in PIR, which has no names, by position. */
 value_id paddle_out_at(const named_op *o, const char *name, int place);

@@ -79,7 +79,7 @@ static void read_op(builder *b, const json_node *n, paddle_desc *d)
         read_attr(b, a, ARENA_PUSH(b->arena, &d->attrs));
 }
 
-/* A variable that an operator writes is not a weight, even if it is declared as one. */
+/* A variable that an operator writes is not a weight, even if the file says so. */
 static void mark_written(builder *b, paddle_block *block)
 {
     names written;

@@ -47,7 +47,8 @@ static void map_grid_sample(emitter *e, const named_op *o, const char *canonical
     emit_2(e, canonical, named_in(o, "X"), named_in(o, "Grid"), paddle_out(o));
 }
 
-/* The second operand may have lower rank: its dimensions start at `axis`, and trailing ones are added. */
+/* The second operand may have lower rank. Its dimensions then start at `axis`, and trailing dimensions of 1 are
+ * added. */
 static value_id spread(emitter *e, const named_op *o, value_id x, value_id y)
 {
     int64_t axis = named_int(e, o, "axis", -1), axes[MAX_RANK];
@@ -278,7 +279,7 @@ static void map_argsort(emitter *e, const named_op *o, const char *canonical)
     emit_int(n, "largest", named_true(e, o, "descending"));
 }
 
-/* In ProgramDesc this name is the sum of several tensors, in PIR the sum over axes. */
+/* Sums several tensors in ProgramDesc, and sums over axes in PIR, where the operator has the same name. */
 static void map_sum(emitter *e, const named_op *o, const char *canonical)
 {
     if (named_list(o, "X")->count > 1 || !(named_find(o, "keepdim") || named_list(o, "axis")->count))

@@ -21,7 +21,7 @@ static void read_sizes(emitter *e, const named_op *o, const char *name, int64_t 
     }
 }
 
-/* One number per axis, or (before, after) per axis, or that for every dimension of the tensor. */
+/* Reads pads: one number per axis, or (before, after) per axis, or pairs for every dimension of the tensor. */
 static void read_pads(emitter *e, const named_op *o, emit_window *w)
 {
     int64_t given[10];
@@ -70,7 +70,7 @@ static void map_conv(emitter *e, const named_op *o, const char *canonical)
         emit_ints(e, n, "output_shape", size, w.axes);
 }
 
-/* Fixed windows with the same number of outputs as an adaptive pool; false if the image's size is unknown. */
+/* Sets fixed windows that give an adaptive pool's number of outputs; false if the image's size is unknown. */
 static bool adapt(emitter *e, value_id x, emit_window *w)
 {
     const value *v = named_declared(e, x);
@@ -103,7 +103,7 @@ static void map_pool(emitter *e, const named_op *o, const char *unused)
     emit_window w = window_of(e, o, axes_in(o->type));
     bool is_max = !str_is(named_text(o, "pooling_type", "max"), "avg");
     bool is_adaptive = named_true(e, o, "adaptive"), is_one = true;
-    /* Paddle 3 has it under another name, but for pool2d, whose size is an input. */
+    /* In Paddle 3 adaptive pools have a name of their own, except pool2d, whose size is an input. */
     bool is_named_ksize = named_ints(e, o, "ksize", (int64_t[3]){0}, 3) > 0;
     read_sizes(e, o, is_named_ksize ? "ksize" : "kernel_size", w.kernel, w.axes, 1);
     for (int i = 0; i < w.axes; i++)
@@ -199,7 +199,7 @@ static void map_layer_norm(emitter *e, const named_op *o, const char *canonical)
 {
     value_id y = named_out(o, "Y") != NO_VALUE ? named_out(o, "Y") : named_out_at(o, 0);
     value_id scale = named_in(o, "Scale");
-    if (scale == NO_VALUE) /* ONNX requires one */
+    if (scale == NO_VALUE) /* ONNX requires a scale */
         scale = emit_scalar(e, DT_FLOAT32, 1);
     node *n = emit_op(e, canonical, (const value_id[]){named_in(o, "X"), scale, named_in(o, "Bias")}, 3, y);
     emit_int(n, "axis", named_int(e, o, "begin_norm_axis", 1));
@@ -246,7 +246,7 @@ static void map_prelu(emitter *e, const named_op *o, const char *canonical)
 
 /* ---- images ---------------------------------------------------------------------------------------------------- */
 
-/* The new size: a tensor, one-number tensors, or numbers; or scales. */
+/* Reads the new size (a tensor, several one-number tensors, or numbers) or scales. */
 static void map_interpolate(emitter *e, const named_op *o, const char *mode)
 {
     static const char *const SIZES[] = {"out_d", "out_h", "out_w"};
@@ -315,7 +315,7 @@ enum { MAX_LAYERS = 256 };
 
 typedef struct recurrent {
     const char *op;
-    const value_id *weights; /* input and state weights of each layer and direction, then their biases */
+    const value_id *weights; /* input and state weights by layer and direction, then their biases */
     int layers, directions;
     int64_t hidden;
     value_id states[2]; /* (layers · directions, batch, hidden) */

@@ -3,7 +3,7 @@
 
 /* ---- shapes ---------------------------------------------------------------------------------------------------- */
 
-/* Sizes as a value, from whichever operand or attribute this version has. */
+/* Returns sizes as a value, from the operand or attribute that this version has. */
 static value_id sizes_of(emitter *e, const named_op *o, const char *const *names, int count)
 {
     value_id v = NO_VALUE;
@@ -38,7 +38,7 @@ static void map_flatten(emitter *e, const named_op *o, const char *unused)
     int count = 0, merged = (int)from;
     for (int i = 0; i < rank; i++)
         dims[i] = i < merged ? 0 : -1;
-    if (to == rank - 1) { /* 0 keeps a dimension; nothing follows */
+    if (to == rank - 1) { /* 0 keeps a dimension, and no other comes after it */
         emit_reshaped(e, paddle_x(o), dims, merged + 1, paddle_out(o));
         return;
     }
@@ -58,7 +58,7 @@ static void map_flatten_at(emitter *e, const named_op *o, const char *canonical)
              named_int(e, o, "axis", 1));
 }
 
-/* Paddle ignores axes whose size is not 1. ONNX refuses them, so those that are known are removed. */
+/* Paddle ignores axes whose size is not 1, but ONNX refuses them; removes those that are known. */
 static void map_squeeze(emitter *e, const named_op *o, const char *canonical)
 {
     int64_t axes[MAX_RANK];
@@ -136,7 +136,7 @@ static void map_split(emitter *e, const named_op *o, const char *canonical)
             open = count;
     }
     bool is_known = place >= 0 && place < x->rank && dim_known(x->dims[place]) && x->dims[place] >= rest;
-    if (open >= 0 && open < count && is_known) /* one may be -1: the rest */
+    if (open >= 0 && open < count && is_known) /* one size may be -1: the rest */
         sections[open] = x->dims[place] - rest;
     bool given = count == out->count && count > 0 && (open < 0 || is_known);
     node *n = emit_many(e, canonical, (const value_id[]){paddle_x(o), given ? emit_list(e, sections, count) : NO_VALUE},
@@ -158,7 +158,7 @@ static void map_slice(emitter *e, const named_op *o, const char *canonical)
         named_foreign(e, "paddle", o);
         return;
     }
-    /* Before Paddle 2.5 tensors had at least one dimension: the last one stays. */
+    /* Before Paddle 2.5 tensors had at least one dimension, so the last one stays. */
     if (dropped_count > 0 && named_declared(e, paddle_x(o))->rank == dropped_count &&
         named_declared(e, paddle_out(o))->rank == 1)
         dropped_count--;
@@ -169,7 +169,7 @@ static void map_slice(emitter *e, const named_op *o, const char *canonical)
         emit_squeeze(e, y, dropped, dropped_count, paddle_out(o));
 }
 
-/* -1 keeps a dimension, as 1 does in ONNX; sizes in separate one-number tensors are examined one by one. */
+/* -1 keeps a dimension, as 1 does in ONNX. Sizes in several one-number tensors are examined one by one. */
 static value_id expanded_sizes(emitter *e, const named_op *o, const char *name)
 {
     int64_t sizes[MAX_RANK];
@@ -193,7 +193,7 @@ static value_id expanded_sizes(emitter *e, const named_op *o, const char *name)
     }
     if (s->count == 0)
         return NO_VALUE;
-    value_id all = emit_index_list(e, s->ids[0]); /* -1 → 1, computed */
+    value_id all = emit_index_list(e, s->ids[0]); /* replaces -1 by 1 in a computed size */
     value_id keeps = emit_2(e, "Equal", all, emit_number(e, -1), NO_VALUE);
     return emit_op(e, "Where", (const value_id[]){keeps, emit_number(e, 1), all}, 3, NO_VALUE)->outputs[0];
 }
@@ -248,7 +248,8 @@ static void map_pad(emitter *e, const named_op *o, const char *canonical)
     emit_2(e, canonical, paddle_x(o), emit_list(e, pads, count), paddle_out(o));
 }
 
-/* (before, after), the last spatial axis first; the first one first if `from_last` is false (pad2d). */
+/* Reads (before, after) pairs, starting with the last spatial axis, or with the first if `from_last` is false
+ * (pad2d). */
 static void pad_space(emitter *e, const named_op *o, bool from_last)
 {
     int64_t pairs[6], pads[6], axes[3];
@@ -259,7 +260,7 @@ static void pad_space(emitter *e, const named_op *o, bool from_last)
     if (count < 0)
         count = named_ints(e, o, "paddings", pairs, 6);
     int spatial = count / 2;
-    /* Paddle.js pads images as if they had a depth. */
+    /* Paddle.js pads images as if they had a depth dimension. */
     if (x->rank > 2 && x->rank - 2 < spatial)
         spatial = x->rank - 2;
     if (count < 2 || count % 2) {
@@ -308,7 +309,7 @@ static void map_gather(emitter *e, const named_op *o, const char *canonical)
     if (str_is(o->type, "index_select"))
         axis = named_int(e, o, named_find(o, "dim") ? "dim" : "axis", 0);
     const value *declared = named_declared(e, index);
-    if (declared->rank == 2 && declared->dims[1] == 1) /* a column counts as a list here */
+    if (declared->rank == 2 && declared->dims[1] == 1) /* here a column counts as a list */
         index = emit_reshaped(e, index, (const int64_t[]){-1}, 1, NO_VALUE);
     emit_int(emit_op(e, canonical, (const value_id[]){paddle_x(o), index}, 2, paddle_out(o)), "axis", axis);
 }
@@ -344,7 +345,7 @@ static void map_one_hot(emitter *e, const named_op *o, const char *canonical)
             paddle_out(o));
 }
 
-/* Positions as rows; ONNX has them as columns. */
+/* Transposes the positions, which ONNX has as columns and Paddle as rows. */
 static void map_where_index(emitter *e, const named_op *o, const char *canonical)
 {
     value_id x = named_in_at(o, 0);
@@ -370,7 +371,7 @@ static dtype paddle_type_named(str name)
     return DT_UNKNOWN;
 }
 
-/* ProgramDesc has a type's number, PIR its name. */
+/* Returns a type, which is a number in ProgramDesc and a name in PIR. */
 static dtype type_of(emitter *e, const named_op *o, const char *name)
 {
     const named_attr *a = named_find(o, name);
@@ -395,7 +396,7 @@ static double filler_of(emitter *e, const named_op *o)
     return text.len ? named_real(e, &inner, "v", number) : number;
 }
 
-/* A small fill becomes a constant, because shape arithmetic uses it. */
+/* Writes a small fill as a constant, because shape arithmetic uses it. */
 static bool fill_few(emitter *e, const int64_t *dims, int rank, dtype type, double number, value_id out)
 {
     enum { FEW = 64 };
@@ -455,7 +456,7 @@ static void map_full_like(emitter *e, const named_op *o, const char *canonical)
     emit_2(e, canonical, emit_scalar(e, type, number), shape, paddle_out(o));
 }
 
-/* A given shape with one dimension taken from another tensor. */
+/* Fills a given shape whose one dimension comes from another tensor. */
 static void map_full_batch(emitter *e, const named_op *o, const char *canonical)
 {
     int64_t dims[MAX_RANK], from = named_int(e, o, "input_dim_idx", 0), to = named_int(e, o, "output_dim_idx", 0);
@@ -492,7 +493,7 @@ static void map_range(emitter *e, const named_op *o, const char *canonical)
     emit_op(e, canonical, bounds, 3, paddle_out(o));
 }
 
-/* Constants stored in the program itself. */
+/* A constant that is stored in the program itself. */
 static void map_assign_value(emitter *e, const named_op *o, const char *unused)
 {
     (void)unused;
@@ -514,7 +515,7 @@ static void map_assign_value(emitter *e, const named_op *o, const char *unused)
     if (a && a->kind == NAMED_INTS && a->count == count && dtype_is_integer(type)) {
         const tensor *numbers = emit_constant_of(e, emit_list(e, a->ints, a->count));
         tensor *known = ARENA_NEW(e->b->arena, tensor);
-        *known = *emit_tensor(e, DT_INT64, rank, dims); /* its elements as written in the file */
+        *known = *emit_tensor(e, DT_INT64, rank, dims); /* elements as in the file */
         known->encoding = TENSOR_RAW;
         known->bytes = numbers->bytes;
         known->size = numbers->size;

@@ -15,16 +15,16 @@
 #include "base/json_read.h"
 #include "base/names.h"
 
-/* The value of an id: one tensor, or a list. */
+/* What an id stands for: one tensor, or a list. */
 typedef struct pir_value {
     const value_id *ids;
     int32_t count;
-    const json_node *op; /* operator that makes it */
+    const json_node *op; /* operator that writes it */
 } pir_value;
 
 typedef struct pir {
     emitter e;
-    names places; /* the id's eight bytes → index in `values` */
+    names places; /* ids (eight bytes) and their indices in `values` */
     names read;   /* ids that some operator reads */
     struct {
         pir_value *items;
@@ -252,7 +252,7 @@ static void write_plain(pir *p, const json_node *op)
         read_attr(p, n, &list[o.attr_count++]);
     named_slot *out = ARENA_ARRAY(a, named_slot, outputs ? (size_t)outputs->count + 1 : 1);
     for (const json_node *n = json_first(outputs); n; n = n->next) {
-        /* Many results are only for the gradient. */
+        /* Results that no operator reads are usually for the gradient. */
         bool is_result = n == json_first(outputs) || is_read(p, id_of(n));
         pir_value v = is_result ? define(p, n, value_name(p, o.type, id_of(n)), op) : (pir_value){0};
         out[o.out_count++] = (named_slot){.ids = v.ids, .count = v.count};
@@ -340,7 +340,7 @@ static const json_node *block_at(const json_node *op, int region)
     return json_at(json_get(json_at(json_get(op, "regions"), region), "blocks"), 0);
 }
 
-/* Adds a block's results: the operands of its 2.yield, from `skipped` on. */
+/* Adds a block's results, which are the operands of its 2.yield from `skipped` on. */
 static void give_yielded(pir *p, const json_node *block, int32_t skipped)
 {
     const json_node *last = NULL;
@@ -391,7 +391,7 @@ static void write_if(pir *p, const json_node *op)
     emit_graph(n, "else_branch", sides[1]);
 }
 
-/* limit - counter, if the condition compares them and the counter grows by 1. */
+/* Returns the trip count, limit - counter, if the condition compares both and the counter grows by 1. */
 static value_id trip_count(pir *p, const json_node *condition)
 {
     const json_node *op = value_at(p, id_of(condition))->op;

@@ -15,14 +15,14 @@ enum { MAX_BLOCKS_WRITTEN = 2000, MAX_LOOK = 512 };
 
 typedef struct scope {
     struct scope *outer;
-    names current; /* variable → current value */
-    bool *is_done; /* by operator of the block: true if an If already contains it */
+    names current; /* variables and their current values */
+    bool *is_done; /* indexed by operator of the block: an If already contains it */
 } scope;
 
 typedef struct program {
     emitter *e;
     const paddle_blocks *blocks;
-    names vars; /* variables of all blocks → index in `all` */
+    names vars; /* variables of all blocks, and their indices in `all` */
     names read; /* variables that some operator reads */
     struct {
         const paddle_var **items;
@@ -48,7 +48,7 @@ static value_id current(const program *p, str name)
     return v;
 }
 
-/* A value of the open graph named like the variable, or similarly if the name is taken. */
+/* Creates a value of the open graph, named like the variable, or similarly if the name is taken. */
 static value_id fresh(program *p, str name)
 {
     builder *b = p->e->b;
@@ -99,7 +99,7 @@ static value_id value_named(program *p, str name)
     value_id v = name.len ? current(p, name) : NO_VALUE;
     if (v != NO_VALUE || name.len == 0)
         return v;
-    if (!p->scope->outer) { /* neither fed nor written: an input */
+    if (!p->scope->outer) { /* a variable that nothing writes or feeds is an input */
         add_input(p, name);
         return current(p, name);
     }
@@ -110,7 +110,7 @@ static value_id value_named(program *p, str name)
 
 /* ---- operators ------------------------------------------------------------------------------------------------- */
 
-/* Is the output a result? Statistics updated in place and outputs for gradients are not. */
+/* True if the output is a result, not a statistic updated in place or an output for gradients. */
 static bool is_result(const program *p, const paddle_slots *slots, int32_t slot, str name)
 {
     static const char *const MAIN[] = {"Out", "Output", "Y"};
@@ -238,7 +238,7 @@ static void give(program *p, str name)
     build_output(p->e->b, v);
 }
 
-/* Writes one branch of an If. It returns the variables after the block, or unchanged if there is no block. */
+/* Writes one branch of an If. Returns the variables after the block; without a block, they are unchanged. */
 static graph *write_side(program *p, const paddle_block *block, const str *results, int32_t count)
 {
     graph *g = ARENA_NEW(p->e->b->arena, graph);
@@ -260,7 +260,7 @@ static bool is_in(const paddle_slot *s, str name)
     return false;
 }
 
-/* The block with the negated condition of `at`; -1 if there is none nearby. */
+/* Finds the block with the opposite condition of `at`; -1 if there is none nearby. */
 static int32_t find_opposite(const paddle_block *block, int32_t at)
 {
     str condition = first_var(&block->descs.items[at].in, "Cond"), opposite = {0};
@@ -274,7 +274,7 @@ static int32_t find_opposite(const paddle_block *block, int32_t at)
     return -1;
 }
 
-/* Collects the results that later select_input operators take from the two sides, and marks these operators as done. */
+/* Collects the results that later select_input operators take from either side, and marks these operators as done. */
 static int32_t find_selected(program *p, const paddle_block *block, int32_t yes, int32_t no, str *results[3])
 {
     const paddle_slot *yes_out = slot_of(&block->descs.items[yes].out, "Out");
@@ -307,7 +307,7 @@ static void write_if(program *p, value_id condition, graph *yes, graph *no, cons
     emit_graph(n, "else_branch", no);
 }
 
-/* A block without an opposite changes existing variables. */
+/* Writes a block without an opposite, which changes existing variables. */
 static void write_one_side(program *p, const paddle_desc *d)
 {
     const paddle_slot *out = slot_of(&d->out, "Out");
@@ -340,7 +340,7 @@ static void write_conditional(program *p, const paddle_block *block, int32_t at)
     write_if(p, condition, then_side, else_side, results[2], count);
 }
 
-/* limit - counter, if the condition compares them and the counter grows by 1. */
+/* Returns the trip count, limit - counter, if the condition compares both and the counter grows by 1. */
 static value_id trip_count(program *p, const paddle_block *block, int32_t at, str condition)
 {
     for (int32_t i = at - 1; i >= 0 && i >= at - MAX_LOOK; i--) {
@@ -442,7 +442,7 @@ static void note_read(program *p, const paddle_block *block)
         }
 }
 
-/* Programs of single operators have no fetch: unread values are the results. */
+/* Programs of single operators have no fetch, so values without readers are their results. */
 static void give_unread(program *p, const paddle_block *block)
 {
     for (int32_t i = 0; i < block->descs.count; i++) {

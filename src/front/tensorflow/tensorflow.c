@@ -23,7 +23,7 @@ static bool is_printable(str s)
     return s.len > 0;
 }
 
-/* Is it a NodeDef: a name, then an operator? */
+/* True for a NodeDef: a name, then an operator. */
 static bool is_node(str message)
 {
     const uint8_t *p = (const uint8_t *)message.ptr, *end = p + message.len;
@@ -44,7 +44,7 @@ static bool is_graph(const uint8_t *bytes, size_t size)
     return false;
 }
 
-/* Does it have only fields of a MetaGraphDef (messages 1 to 7)? A string of ONNX in the same place does not. */
+/* True if there are only fields of a MetaGraphDef (messages 1 to 7). A string of ONNX in the same place has others. */
 static bool is_meta_graph_def(str message)
 {
     const uint8_t *p = (const uint8_t *)message.ptr, *end = p + message.len;
@@ -59,7 +59,7 @@ static bool is_meta_graph_def(str message)
     return message.len > 0;
 }
 
-/* Schema version 1, then a MetaGraphDef. */
+/* True for schema version 1, then a MetaGraphDef. */
 static bool is_saved_model(const uint8_t *bytes, size_t size)
 {
     const uint8_t *p = bytes + 2, *end = bytes + size;
@@ -67,7 +67,7 @@ static bool is_saved_model(const uint8_t *bytes, size_t size)
     return size >= 4 && bytes[0] == 1 << 3 && bytes[1] == 1 && wire_part(&p, end, 2, &meta) && is_meta_graph_def(meta);
 }
 
-/* MetaInfoDef, then a GraphDef. */
+/* True for MetaInfoDef, then a GraphDef. */
 static bool is_meta_graph(const uint8_t *bytes, size_t size)
 {
     const uint8_t *p = bytes, *end = bytes + size;
@@ -227,7 +227,7 @@ static void write_signature(tf_graph *g, wire signature)
 
 /* ---- graphs ---------------------------------------------------------------------------------------------------- */
 
-/* Operators that run for their side effects, not for their results. */
+/* True for operators that run for their side effects, not for their results. */
 static bool is_side_effect(str op)
 {
     static const char *const OPS[] = {"NoOp",
@@ -259,7 +259,7 @@ static bool is_side_effect(str op)
     return false;
 }
 
-/* In a graph without an output, following the readers leads to a cycle. */
+/* Fails for a graph without an output, in which every path along the readers leads to a cycle. */
 _Noreturn static void fail_without_output(const tf_graph *g, const int32_t *readers)
 {
     int32_t at = 0;
@@ -277,13 +277,14 @@ static void write_unread(tf_graph *g)
 {
     builder *b = g->file->e.b;
     bool *is_read = ARENA_ARRAY(b->arena, bool, (size_t)g->count + 1);
-    int32_t *readers = ARENA_ARRAY(b->arena, int32_t, (size_t)g->count + 1); /* reader of each node + 1; 0: none */
+    /* index of each node's reader + 1; 0: none */
+    int32_t *readers = ARENA_ARRAY(b->arena, int32_t, (size_t)g->count + 1);
     bool has_other = false, has_unread = false;
     for (int32_t i = 0; i < g->count; i++) {
         has_other |= !is_side_effect(g->nodes[i].op);
         for (int32_t k = 0; k < g->nodes[i].input_count; k++) {
             tf_edge e = tf_resolve(g, g->nodes[i].input_texts[k]);
-            /* values read only by side effects still count as outputs */
+            /* values that only side effects read still count as outputs */
             bool counts = !is_side_effect(g->nodes[i].op) || str_is(g->nodes[i].op, "NextIteration");
             if (e.node >= 0 && e.node != i && counts) {
                 is_read[e.node] = true;
@@ -299,7 +300,7 @@ static void write_unread(tf_graph *g)
     }
     if (!has_unread)
         fail_without_output(g, readers);
-    for (int32_t i = 0; i < g->count; i++) /* inputs in file order */
+    for (int32_t i = 0; i < g->count; i++) /* adds inputs in the order of the file */
         if (g->nodes[i].is_needed && str_starts(g->nodes[i].op, "Placeholder"))
             tf_write(g, (tf_edge){i, 0});
     for (int32_t i = 0; i < g->count; i++) {
@@ -382,7 +383,7 @@ void tensorflow_read(builder *b, const uint8_t *bytes, size_t size)
         read_graph(&f, w, NULL);
     } else {
         while (!is_done && wire_next(&w, &field))
-            if (field.number == 2) { /* one MetaGraphDef per use (serving, training): the first is read */
+            if (field.number == 2) { /* there is one MetaGraphDef per use (serving, training); the first is read */
                 read_meta_graph(&f, wire_message(&w, &field));
                 is_done = true;
             }

@@ -10,19 +10,19 @@
 /* A NodeDef in a graph or function. */
 typedef struct tf_node {
     str name, op;
-    str shown;  /* name of its value, if different: inputs of a signature */
+    str shown;  /* name of its value if it differs: inputs of a signature */
     wire attrs; /* bytes of the NodeDef */
     const str *input_texts;
     struct tf_edge *inputs; /* data inputs only, no control inputs */
     int32_t input_count;
-    value_id *outputs; /* set when the node is written; NO_VALUE for outputs that are not made */
+    value_id *outputs; /* set when the node is written; NO_VALUE for outputs that nothing uses */
     int32_t output_count;
     bool is_needed, is_written, is_open;
-    bool is_final; /* a Switch of a loop already written: its first output is the loop's result */
+    bool is_final; /* true for a Switch whose loop is already written; its first output is then the loop's result */
 } tf_node;
 
 typedef struct tf_edge {
-    int32_t node;   /* -1: an argument of the function, or none */
+    int32_t node;   /* index of the node; -1: an argument of the function, or nothing */
     int32_t output; /* output index of the node, or index of the argument */
 } tf_edge;
 
@@ -32,7 +32,7 @@ typedef struct tf_function {
     wire body;
     str *arguments, *results; /* names in the signature */
     int32_t argument_count, result_count;
-    bool is_open; /* being inlined; a call to it is recursive */
+    bool is_open; /* true while it is inlined, when a call to it would be recursive */
 } tf_function;
 
 typedef struct tf_file {
@@ -54,8 +54,8 @@ typedef struct tf_graph {
     int32_t count;
     int32_t *slots;
     uint32_t mask;
-    int32_t *stack;      /* stack of the graph walk */
-    int32_t *open_nodes; /* nodes being written, each needed by the one before it */
+    int32_t *stack;      /* stack of the walk over the graph */
+    int32_t *open_nodes; /* nodes in progress, each of which needs the next */
     int32_t open_count;
     const value_id *arguments;
     int32_t argument_count;
@@ -78,10 +78,12 @@ void tf_read_library(tf_file *f, wire library);
 void tf_open_graph(tf_graph *g, wire w, uint32_t node_field);
 tf_node *tf_find_node(const tf_graph *g, str name);
 tf_function *tf_find_function(tf_file *f, str name);
-tf_edge tf_resolve(const tf_graph *g, str text); /* "name", "name:1"; in functions "name:output:1", "argument" */
-/* Marks an edge as needed, to count the used outputs of each node. Mark all needed edges before writing the first. */
+/* Resolves "name" or "name:1"; in functions "name:output:1" or an argument's name */
+tf_edge tf_resolve(const tf_graph *g, str text);
+/* Marks an edge as needed, which counts the used outputs of each node. Mark all needed edges before writing the
+ * first. */
 void tf_need(tf_graph *g, tf_edge edge);
-/* Writes the edge's node and everything it needs; returns its value. */
+/* Writes the edge's node and everything that it needs; returns the edge's value. */
 value_id tf_write(tf_graph *g, tf_edge edge);
 /* Inlines a function with the given arguments; `results` has room for all of its results. */
 void tf_inline(tf_graph *caller, str function, str prefix, const value_id *arguments, int count, value_id *results,
@@ -110,7 +112,7 @@ int tf_attr_ints(const tf_node *n, const char *name, int64_t *to, int room); /* 
 str tf_attr_function(const tf_node *n, const char *name);
 /* Returns the rank or RANK_UNKNOWN; unknown dimensions are NUM_UNKNOWN. */
 int tf_attr_shape(const tf_node *n, const char *name, num *dims);
-/* Shape i in a list of shapes. */
+/* Reads shape `i` of a list of shapes. */
 int tf_attr_shape_at(const tf_node *n, const char *name, int i, num *dims);
 int tf_shape(wire w, num *dims);             /* reads a TensorShapeProto */
 dtype tf_type(int64_t number);               /* converts a DataType */

@@ -88,7 +88,7 @@ dtype tf_type(int64_t number)
                                   DT_UINT8,      DT_INT32,        DT_BFLOAT16,    DT_INT16,       DT_UINT16, DT_UINT16,
                                   DT_COMPLEX128, DT_FLOAT16,      DT_UNKNOWN,     DT_UNKNOWN,     DT_UINT32, DT_UINT64,
                                   DT_FLOAT8E5M2, DT_FLOAT8E4M3FN, [29] = DT_INT4, [30] = DT_UINT4};
-    enum { REFERENCES = 100 }; /* types of references to variables: the same types + 100 */
+    enum { REFERENCES = 100 }; /* types of references to variables are those of their values + 100 */
     if (number > REFERENCES)
         number -= REFERENCES;
     return number >= 0 && number < (int64_t)(sizeof TYPES / sizeof *TYPES) ? TYPES[number] : DT_UNKNOWN;
@@ -222,7 +222,7 @@ static void add_element(element_writer *e, uint64_t bits)
     e->count++;
 }
 
-/* Adds one field: packed, or a single value. */
+/* Adds one field, which is packed or a single value. */
 static void add_field(element_writer *e, const wire_field *f, bool is_fixed)
 {
     if (f->type != 2) {
@@ -257,7 +257,7 @@ static void spread_values(tf_file *f, tensor *t, wire w, int64_t count)
     while (wire_next(&w, &part))
         if (part.number == number)
             add_field(&e, &part, is_fixed);
-    if (e.count == 0 && count > 0) /* no values: all zeros */
+    if (e.count == 0 && count > 0) /* a tensor without values is all zeros */
         e.count = count;
     for (int64_t i = e.count; i < count; i++)
         memcpy(e.bytes + i * width, e.bytes + (e.count - 1) * width, (size_t)width);
@@ -291,8 +291,8 @@ const tensor *tf_tensor(tf_file *f, wire w)
     *t = *emit_tensor(&f->e, type, rank, dims);
     int64_t count = 1;
     for (int i = 0; i < rank; i++)
-        count *= dims[i];   /* emit_tensor checked that the product does not overflow */
-    enum { FEW_REALS = 8 }; /* larger ones are weights and not used in shape arithmetic */
+        count *= dims[i];   /* cannot overflow, because emit_tensor checked the product */
+    enum { FEW_REALS = 8 }; /* larger tensors are weights, which shape arithmetic does not use */
     if (dtype_is_float(type) && rank > 0 && count > FEW_REALS)
         return t;
     if (content.len && content.len == (size_t)t->stored_bytes) {

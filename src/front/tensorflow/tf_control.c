@@ -23,7 +23,8 @@ static graph *branch_of(tf_op *o, const char *attribute)
     build_open(b, g, false);
     tf_inline(o->g, tf_attr_function(o->node, attribute), o->e->name, o->in + 1, o->in_count - 1, results,
               o->out_count);
-    for (int i = 0; i < o->out_count; i++) /* a result may be an outer value, but an output must belong to the graph */
+    /* a function's result may be an outer value, but an output must belong to the graph */
+    for (int i = 0; i < o->out_count; i++)
         build_output(b, results[i] == NO_VALUE ? emit_scalar(o->e, DT_FLOAT32, 0)
                                                : emit_1(o->e, "Identity", results[i], NO_VALUE));
     build_close(b);
@@ -42,7 +43,7 @@ static void map_if(tf_op *o, const char *canonical)
 
 /* ---- loops of both kinds ---------------------------------------------------------------------------------------- */
 
-/* A loop about to be written; its body is in graph g. */
+/* A loop that is about to be written; its body is in graph g. */
 typedef struct loop {
     tf_op *o;
     tf_graph *g;
@@ -50,12 +51,12 @@ typedef struct loop {
     value_id *initial;
     tf_edge *results;    /* results of one round */
     int32_t *switches;   /* old loops: the node whose output 1 is the argument; NULL for functions */
-    value_id *arguments; /* functions: values that g reads */
+    value_id *arguments; /* values that g reads, if the loop has functions */
     value_id trips;      /* trip count; NO_VALUE if unknown */
-    value_id *finals;    /* values after the last round */
+    value_id *finals;    /* receives the values after the last round */
 } loop;
 
-/* Index of the carried value that an edge refers to, through Identities; -1 if none. */
+/* Returns which carried value an edge refers to, looking through Identities; -1 if none. */
 static int carried_behind(const loop *l, tf_edge e)
 {
     for (int steps = 0; steps < 16; steps++) {
@@ -72,7 +73,7 @@ static int carried_behind(const loop *l, tf_edge e)
     return -1;
 }
 
-/* The node that an edge refers to, through Identities; NULL for an argument. */
+/* Returns the node that an edge refers to, looking through Identities; NULL for an argument. */
 static const tf_node *node_behind(const tf_graph *g, tf_edge e)
 {
     for (int steps = 0; steps < 16 && e.node >= 0; steps++) {
@@ -109,7 +110,7 @@ static value_id rows_of(emitter *e, value_id list)
     return emit_2(e, "Gather", shape, emit_list(e, (const int64_t[]){0}, 1), NO_VALUE);
 }
 
-/* Keeps as many of the stacked elements as the list has room for: all, or the last. */
+/* Keeps as many of the stacked elements as the list has room for: all of them, or the last ones. */
 static value_id take_last(emitter *e, value_id stacked, value_id list)
 {
     value_id start = emit_1(e, "Neg", rows_of(e, list), NO_VALUE);
@@ -126,7 +127,7 @@ static void set_argument(loop *l, int i, value_id v)
         l->g->nodes[l->switches[i]].outputs[1] = v;
 }
 
-/* Adds a result to a body; it must be made inside. */
+/* Adds a result to a body. A body's result must be made inside it. */
 static void add_result(emitter *e, value_id v, value_id otherwise)
 {
     build_output(e->b, emit_1(e, "Identity", v == NO_VALUE ? otherwise : v, NO_VALUE));
@@ -180,7 +181,7 @@ static void write_loop(loop *l)
                                                : take_last(e, outputs[s++], l->initial[i]);
 }
 
-/* Number of rounds: limit - start. */
+/* Writes the number of rounds: limit - start. */
 static value_id rounds_between(emitter *e, value_id start, value_id limit)
 {
     start = emit_index(e, start);
@@ -190,7 +191,7 @@ static value_id rounds_between(emitter *e, value_id start, value_id limit)
 
 /* ---- While with functions ---------------------------------------------------------------------------------------- */
 
-/* The trip count, if the condition is counter < limit. */
+/* Returns the trip count if the condition is counter < limit; NO_VALUE otherwise. */
 static value_id trip_count(tf_op *o)
 {
     tf_function *f = tf_find_function(o->g->file, tf_attr_function(o->node, "cond"));
@@ -248,7 +249,7 @@ static const tf_node *input_node(const tf_graph *g, const tf_node *n, int i)
     return i < n->input_count ? node_behind(g, tf_resolve(g, n->input_texts[i])) : NULL;
 }
 
-/* The Merge that feeds a Switch, if it belongs to the frame. */
+/* Returns the Merge that feeds a Switch, if it belongs to the frame. */
 static const tf_node *merge_of(const tf_graph *g, const tf_node *n, str frame)
 {
     const tf_node *merge = n && str_is(n->op, "Switch") ? input_node(g, n, 0) : NULL;
@@ -281,7 +282,7 @@ static value_id frame_trips(tf_op *o, loop *l, const tf_node *condition)
     return rounds_between(o->e, value_of(input_node(g, counter, 0)), value_of(limit));
 }
 
-/* The first Exit of a frame writes the loop; the others find their results in the Switches' first outputs. */
+/* The first Exit of a frame writes the loop. Other Exits find their results in the first outputs of the Switches. */
 static void map_exit(tf_op *o, const char *canonical)
 {
     tf_graph *g = o->g;
@@ -313,7 +314,7 @@ static void map_exit(tf_op *o, const char *canonical)
         tf_write(g, data);
         l.initial[l.count++] = value_of(enter);
     }
-    for (int32_t i = 0; i < g->count; i++) /* outer values that the body reads are written outside */
+    for (int32_t i = 0; i < g->count; i++) /* writes the outer values that the body reads before the loop */
         if (str_is(g->nodes[i].op, "Enter") && str_eq(tf_attr_text(&g->nodes[i], "frame_name"), frame))
             tf_write(g, (tf_edge){i, 0});
     const tf_node *condition = input_node(g, own_switch, 1);
@@ -351,7 +352,7 @@ static void map_merge(tf_op *o, const char *canonical)
 static void map_enter(tf_op *o, const char *canonical)
 {
     const tensor *t = emit_constant_of(o->e, tf_in(o, 0));
-    if (t) { /* weights stay weights; the name is kept for lookups */
+    if (t) { /* keeps weights as weights, and the name for lookups */
         build_constant(o->e->b, tf_out(o, 0), t);
         o->out[0] = tf_in(o, 0);
     } else {
@@ -388,7 +389,7 @@ static void map_list_set(tf_op *o, const char *unused)
 
 /* ---- arrays of tensors of TensorFlow 1 --------------------------------------------------------------------------- */
 
-/* The flow value carries the array; lookups by its name see a number. */
+/* Names the flow value, which stands for the array. A lookup of its name gives a number. */
 static void name_flow(tf_op *o, int i, value_id array)
 {
     build_constant(o->e->b, tf_out(o, i), emit_constant_of(o->e, emit_scalar(o->e, DT_FLOAT32, 0)));

@@ -39,7 +39,7 @@ static void take_slot(tf_graph *g, str name, int32_t what)
     g->slots[k & g->mask] = what;
 }
 
-/* A function's arguments share the table, with negative slots. */
+/* Finds a function's argument. Arguments are in the same table as nodes, in negative slots. */
 static int32_t find_argument(const tf_graph *g, str name)
 {
     for (uint32_t k = str_hash(name);; k++) {
@@ -179,7 +179,7 @@ tf_edge tf_resolve(const tf_graph *g, str text)
             }
     }
     const tf_node *n = tf_find_node(g, name);
-    if (!n && !g->function) /* some tools remove the weights from a graph in text form */
+    if (!n && !g->function) /* some tools remove the weights from a graph in text form, so the node may be missing */
         return (tf_edge){-1, -2};
     if (!n)
         fail_with(g->file->fail, SOOTH_ERROR_INPUT, "'%.*s' is read, but no node makes it; export the model again",
@@ -218,7 +218,7 @@ void tf_open_graph(tf_graph *g, wire w, uint32_t node_field)
         read_node(g, wire_message(&w, &f), n);
         if (n->name.len == 0 || n->op.len == 0)
             wire_fail(&w, f.bytes, "a node has no name or no operator");
-        if (!tf_find_node(g, n->name)) /* the first of equal names is used */
+        if (!tf_find_node(g, n->name)) /* of nodes with equal names, the first is used */
             take_slot(g, n->name, count);
     }
 }
@@ -264,7 +264,8 @@ static value_id output_value(tf_graph *g, const tf_node *n, int i)
 static void declare_outputs(tf_graph *g, const tf_node *n, const tf_op *o)
 {
     num dims[MAX_RANK];
-    if (str_starts(n->op, "TensorList") || str_starts(n->op, "TensorArray")) /* these are noted as handles */
+    /* lists and arrays are stated as handles */
+    if (str_starts(n->op, "TensorList") || str_starts(n->op, "TensorArray"))
         return;
     for (int i = 0; i < o->out_count && i < 8; i++) {
         int rank = tf_attr_shape_at(n, "_output_shapes", i, dims);
@@ -301,7 +302,7 @@ static bool is_missing(tf_edge e)
     return e.node == -1 && e.output == -2;
 }
 
-/* A value that no node makes: nothing is known about it. */
+/* Creates a value that no node writes, about which nothing is known. */
 static value_id missing_value(tf_graph *g, str text)
 {
     enum { MAX_NOTES = 20 };
@@ -321,13 +322,13 @@ static void write_node(tf_graph *g, tf_node *n)
     if (++f->written > MAX_WRITTEN)
         fail_with(f->fail, SOOTH_ERROR_INPUT, "its functions call one another and expand to more than %d nodes",
                   MAX_WRITTEN);
-    enum { MOST_READ = 16 }; /* mappings may look at inputs that a damaged file omits */
+    enum { MOST_READ = 16 }; /* mappings may read inputs that a damaged file omits */
     value_id *in = ARENA_ARRAY(a, value_id, (size_t)n->input_count + MOST_READ);
     for (int32_t i = 0; i < MOST_READ; i++)
         in[n->input_count + i] = NO_VALUE;
     for (int32_t i = 0; i < n->input_count; i++)
         in[i] = is_missing(n->inputs[i]) ? missing_value(g, n->input_texts[i])
-                                         : tf_write(g, n->inputs[i]); /* already written: no recursion */
+                                         : tf_write(g, n->inputs[i]); /* already written, so this does not recurse */
     n->output_count = tf_output_count(n, n->output_count > 0 ? n->output_count : 1);
     n->outputs = ARENA_ARRAY(a, value_id, (size_t)n->output_count);
     for (int32_t i = 0; i < n->output_count; i++)
@@ -346,7 +347,7 @@ static void write_node(tf_graph *g, tf_node *n)
     bool is_source = str_starts(n->op, "Placeholder") || str_starts(n->op, "Var") || str_is(n->op, "Const") ||
                      str_is(n->op, "NoOp") || str_is(n->op, "Assert");
     bool has_inputs = is_source || n->input_count > 0,
-         may_lack = str_is(n->op, "Merge"); /* the input from the next round */
+         may_lack = str_is(n->op, "Merge"); /* a Merge lacks its input from the next round */
     for (int i = 0; i < o.in_count && !may_lack; i++)
         has_inputs &= in[i] != NO_VALUE;
     if (tf_find_function(f, n->op))
@@ -365,7 +366,7 @@ static _Noreturn void fail_cycle(const tf_graph *g, const tf_node *n)
               STR_ARG(n->op));
 }
 
-/* The back edge of an old loop is not followed: the first round stands for all. */
+/* The back edge of an old loop is not followed: the first round stands for all rounds. */
 static bool is_back_edge(const tf_graph *g, const tf_node *n, int32_t input)
 {
     int32_t from = n->inputs[input].node;
@@ -389,7 +390,7 @@ void tf_need(tf_graph *g, tf_edge edge)
         resolve_inputs(g, n);
         for (int32_t i = 0; i < n->input_count; i++) {
             tf_edge e = n->inputs[i];
-            if (is_back_edge(g, n, i)) /* the body is written with its loop, but its inputs are needed before */
+            if (is_back_edge(g, n, i)) /* a loop writes its body, but the body's inputs must be written before */
                 n->inputs[i] = (tf_edge){-1, -1};
             if (e.node < 0)
                 continue;
@@ -404,7 +405,7 @@ void tf_need(tf_graph *g, tf_edge edge)
     }
 }
 
-/* Writes nodes in order of need. A loop body is written during its loop and uses the stack above it. */
+/* Writes nodes as they are needed. A loop writes its body with the part of the stack above it. */
 value_id tf_write(tf_graph *g, tf_edge edge)
 {
     if (edge.node < 0)

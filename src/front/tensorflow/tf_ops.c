@@ -26,7 +26,8 @@ void tf_foreign(tf_op *o)
 
 /* ---- outputs of functions' nodes ------------------------------------------------------------------------------- */
 
-/* Operators with several named outputs, in order. All others have one output, or a list under one name. */
+/* Names of the outputs of operators that have several, in order. All other operators have one output, or a list
+ * under one name. */
 static const struct {
     const char *op;
     const char *outputs[8];
@@ -103,7 +104,7 @@ static void map_const(tf_op *o, const char *unused)
     wire value;
     wire_field f;
     tf_file *file = o->g->file;
-    if (build_at(o->e->b, tf_out(o, 0))->is_initializer) /* its shape was given before the graph */
+    if (build_at(o->e->b, tf_out(o, 0))->is_initializer) /* the shape was stated before the graph */
         return;
     if (tf_attr(o->node, "value", &value))
         while (wire_next(&value, &f))
@@ -114,7 +115,7 @@ static void map_const(tf_op *o, const char *unused)
     tf_foreign(o);
 }
 
-/* A variable stands for its content: every read gives the same value. */
+/* A variable stands for its content, so that every read gives the same value. */
 static void map_variable(tf_op *o, const char *unused)
 {
     (void)unused;
@@ -129,7 +130,7 @@ static void map_variable(tf_op *o, const char *unused)
         tf_foreign(o);
 }
 
-/* Passes the value through, so that two readers of a weight share it. The read's name is kept for lookups. */
+/* Passes the value through, so that several readers of a weight share it. The read's name is kept for lookups. */
 static void map_read(tf_op *o, const char *unused)
 {
     (void)unused;
@@ -153,7 +154,7 @@ static void map_identity_n(tf_op *o, const char *canonical)
         emit_1(o->e, canonical, tf_in(o, i), tf_out(o, i));
 }
 
-/* A variable after an assignment. */
+/* Returns the variable after an assignment. */
 static void map_second(tf_op *o, const char *canonical)
 {
     emit_1(o->e, canonical, tf_in(o, 1), tf_out(o, 0));
@@ -168,7 +169,7 @@ static void map_default(tf_op *o, const char *unused)
     for (int i = 0; i < rank; i++)
         if (dims[i] == NUM_UNKNOWN && i < tf_declared(o, given)->rank)
             dims[i] = tf_declared(o, given)->dims[i];
-    if (emit_constant_of(o->e, given) && rank <= 0) { /* a switch such as keep_prob: keeps the file's setting */
+    if (emit_constant_of(o->e, given) && rank <= 0) { /* a switch such as keep_prob keeps the file's setting */
         map_read(o, NULL);
         return;
     }
@@ -190,14 +191,14 @@ static void map_plain(tf_op *o, const char *canonical)
     emit_op(o->e, canonical, o->in, o->in_count, tf_out(o, 0));
 }
 
-/* A pointwise function without an ONNX operator; further inputs are broadcast. */
+/* A pointwise function without an ONNX operator. Further inputs are broadcast. */
 static void map_special(tf_op *o, const char *function)
 {
     node *n = emit_foreign(o->e, STR("sooth"), STR("SpecialFunction"), o->in, o->in_count, o->out, 1);
     emit_text(n, "function", str_of(function));
 }
 
-/* The same; the output has the shape of the first input. */
+/* The same, but the output has the shape of the first input. */
 static void map_special_first(tf_op *o, const char *function)
 {
     node *n = emit_foreign(o->e, STR("sooth"), STR("SpecialFunction"), o->in, 1, o->out, 1);
@@ -288,7 +289,7 @@ static void map_softmax(tf_op *o, const char *canonical)
     emit_int(emit_op(o->e, canonical, o->in, 1, tf_out(o, 0)), "axis", -1);
 }
 
-/* Losses: one number per row, and the gradient. */
+/* Losses with two outputs: one number per row, and the gradient. */
 static void map_cross_entropy(tf_op *o, const char *unused)
 {
     (void)unused;
@@ -329,7 +330,7 @@ static void map_l2_loss(tf_op *o, const char *unused)
     emit_int(emit_op(o->e, "ReduceSum", &squares, 1, tf_out(o, 0)), "keepdims", 0);
 }
 
-/* ONNX returns int64; TensorFlow the type of the attribute. */
+/* Casts, because ONNX returns int64 and TensorFlow the type of the attribute. */
 static value_id wide(tf_op *o, int i, dtype type)
 {
     return type == DT_INT64 ? tf_out(o, i) : NO_VALUE;

@@ -6,7 +6,7 @@ static void map_index_second(tf_op *o, const char *canonical)
     emit_2(o->e, canonical, tf_in(o, 0), emit_index(o->e, tf_in(o, 1)), tf_out(o, 0));
 }
 
-/* In TensorFlow 0 is a dimension of size 0; in ONNX it keeps the dimension. */
+/* True if a size may be 0, which in ONNX means to keep the dimension. */
 static void map_reshape(tf_op *o, const char *canonical)
 {
     int64_t dims[MAX_RANK];
@@ -121,7 +121,7 @@ static void map_split(tf_op *o, const char *canonical)
     emit_int(n, "num_outputs", o->out_count);
 }
 
-/* One size may be -1: the rest. */
+/* Reads sizes, of which one may be -1 for the rest. */
 static value_id split_sizes(tf_op *o, int64_t axis)
 {
     int64_t sizes[MAX_RANK], sum = 0;
@@ -249,7 +249,7 @@ static void map_scatter_nd(tf_op *o, const char *canonical)
     emit_op(e, canonical, (const value_id[]){zeros, emit_index(e, tf_in(o, 0)), tf_in(o, 1)}, 3, tf_out(o, 0));
 }
 
-/* The indices select whole rows. */
+/* Scatters whole rows at the indices. */
 static void map_scatter_rows(tf_op *o, const char *canonical)
 {
     emitter *e = o->e;

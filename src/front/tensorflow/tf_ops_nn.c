@@ -50,7 +50,7 @@ static value_id turned_weight(tf_op *o, value_id v, int axes)
     return emit_permuted(o->e, v, perm, axes + 2);
 }
 
-/* Fused epilogue: a bias, which becomes part of the operator, and activations. Returns the operator's output value. */
+/* Fused epilogue: a bias, which becomes part of the operator, and activations. */
 typedef struct fused {
     value_id bias, scale_inputs[4]; /* inputs of a fused batch norm */
     str activation;
@@ -158,7 +158,8 @@ static void map_depthwise(tf_op *o, const char *unused)
     convolve(o, weight, &w);
 }
 
-/* Gradient of a convolution's input, that is a transposed convolution: output shape, weights (kernel…, M, C), x. */
+/* The gradient of a convolution's input, which is a transposed convolution. Inputs: output shape, weights (kernel…,
+ * M, C), x. */
 static void transposed(tf_op *o, int axes, const char *canonical)
 {
     emit_window w = window_of(o, axes);
@@ -257,7 +258,7 @@ static void map_matmul(tf_op *o, const char *unused)
     write_fused(o, &f, y, false);
 }
 
-/* The rank is unknown here, so an Einsum equation expresses the transposed operand. */
+/* Writes the transposed product as Einsum, because the rank is unknown. */
 static void map_batch_matmul(tf_op *o, const char *canonical)
 {
     bool x = tf_attr_int(o->node, "adj_x", 0) != 0, y = tf_attr_int(o->node, "adj_y", 0) != 0;
@@ -334,7 +335,7 @@ static void map_gru_cell(tf_op *o, const char *unused)
 }
 
 /* Inputs seq_len_max, x (time, batch, I), cs_prev, h_prev, w (I + H, 4·H), three peepholes, b; outputs i, cs, f, o,
- * ci, co, h, each (time, batch, H). A runtime makes all outputs; the work is that of an LSTM. */
+ * ci, co, h, each (time, batch, H). All outputs are made at run time; the work is that of an LSTM. */
 static void map_block_lstm(tf_op *o, const char *canonical)
 {
     emitter *e = o->e;

@@ -1,5 +1,5 @@
 /* tf_schema.h: fields of TensorFlow's messages by name, for graphs in protobuf's text format (tf_text.c) and JSON
- * (tfjs.c). Only fields that the reader uses. */
+ * (tfjs.c). Includes only the fields that the reader uses. */
 #ifndef SOOTH_FRONT_TENSORFLOW_TF_SCHEMA_H
 #define SOOTH_FRONT_TENSORFLOW_TF_SCHEMA_H
 
@@ -37,11 +37,12 @@ typedef struct tf_field {
     uint32_t number;
     tf_kind kind;
     tf_message message; /* for TF_MESSAGE: its message type */
-    bool is_map;        /* entries have a key and a value; JSON writes it as an object */
-    bool is_bytes;      /* base64 in JSON */
+    bool is_map;        /* its entries have a key and a value; in JSON it is an object */
+    bool is_bytes;      /* written as base64 in JSON */
 } tf_field;
 
-/* NULL if the field is not used. Ignores underscores and case: JSON writes tensorShape for tensor_shape. */
+/* Returns a field; NULL if the reader does not use it. Ignores underscores and case, because JSON writes tensorShape
+ * for tensor_shape. */
 const tf_field *tf_field_named(tf_message owner, str name);
 int64_t tf_type_number(str name); /* "DT_FLOAT" → 1; 0 if unknown */
 

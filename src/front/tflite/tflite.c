@@ -26,7 +26,7 @@ static dtype dtype_of(int64_t type)
 
 /* ---- tensors --------------------------------------------------------------------------------------------------- */
 
-/* Names may be missing or repeated. */
+/* Makes a value; its name may be missing or repeated in the file. */
 static value_id named_value(lite *l, str name, uint32_t index)
 {
     builder *b = l->e.b;
@@ -52,7 +52,7 @@ static int read_dims(const lite *l, flat_vector shape, num *dims)
     return (int)shape.count;
 }
 
-/* The bytes of a constant; false if the tensor is not constant. */
+/* Finds the bytes of a constant; false if the tensor is not constant. */
 static bool find_bytes(const lite *l, flat_table t, str *bytes)
 {
     int64_t index = flat_uint32(t, 2, 0);
@@ -81,7 +81,7 @@ static void make_constant(lite *l, value_id v, flat_table t, dtype type, int ran
             flat_fail(&l->file, t.at, "a constant has an unknown dimension");
     *x = *emit_tensor(&l->e, type, rank, dims);
     bool is_sparse = flat_inner(t, 6).file != NULL;
-    /* Fewer bytes than elements: sparse, or packed by a tool. */
+    /* A tensor with fewer bytes than elements is sparse, or was packed by a tool. */
     if (!is_sparse && (int64_t)bytes.len >= x->stored_bytes && type != DT_STRING) {
         x->encoding = TENSOR_RAW;
         x->bytes = (const uint8_t *)bytes.ptr;
@@ -134,7 +134,7 @@ static value_id tensor_at(const lite *l, flat_vector list, uint32_t i)
 
 static value_id *tensors_of(lite *l, flat_vector list)
 {
-    enum { MOST_READ = 32 }; /* mappings may look at inputs that a damaged file omits */
+    enum { MOST_READ = 32 }; /* mappings may read inputs that a damaged file omits */
     value_id *ids = ARENA_ARRAY(l->e.b->arena, value_id, (size_t)list.count + MOST_READ);
     for (uint32_t i = 0; i < MOST_READ; i++)
         ids[list.count + i] = NO_VALUE;
@@ -145,7 +145,7 @@ static value_id *tensors_of(lite *l, flat_vector list)
 
 /* ---- operators ------------------------------------------------------------------------------------------------- */
 
-/* Older files store the code in a byte, with 127 for codes that do not fit. */
+/* Returns the code, which older files store in a byte, with 127 for codes that do not fit. */
 static int64_t code_of(const lite *l, flat_table op, str *custom)
 {
     int64_t index = flat_uint32(op, 0, 0);
@@ -255,7 +255,7 @@ void lite_subgraph(lite *l, int64_t index, graph *g, const lite_body *body)
     l->e.name = outer_name;
 }
 
-/* Position of a tensor in the list; -1 if it is not there. */
+/* Returns the position of a tensor in the list; -1 if it is not there. */
 static int place_in(flat_vector list, int32_t index)
 {
     for (uint32_t i = 0; i < list.count && i < INT16_MAX; i++)

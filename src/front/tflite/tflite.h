@@ -10,7 +10,7 @@ typedef struct lite {
     emitter e;
     flat file;
     flat_vector codes, subgraphs, buffers;
-    int32_t graphs_read; /* loop bodies and branches are read where they are used */
+    int32_t graphs_read; /* number of graphs read so far: loop bodies and branches are read wherever they are used */
     /* Values of the subgraph being read. */
     value_id *tensors;
     uint32_t tensor_count;
@@ -37,23 +37,24 @@ lite_mapper lite_map_conv, lite_map_depthwise_conv, lite_map_transpose_conv, lit
 value_id lite_in(const lite_op *o, int i); /* NO_VALUE if absent */
 value_id lite_out(const lite_op *o, int i);
 const value *lite_declared(lite *l, value_id v);
-/* Output value of an operator that a fused activation follows, and then that activation. */
+/* Return the value that the operator writes before its fused activation, and write the activation. */
 value_id lite_before_activation(lite *l, const lite_op *o, int64_t activation);
 void lite_activate(lite *l, const lite_op *o, int64_t activation, value_id x);
 
-/* Reads subgraph `index` into g, the body of a control operator. If `captured` is not NULL, the subgraph's inputs
- * are copies of those outer values; else they become inputs of g, after `leading` inputs that the caller adds. */
+/* Reads subgraph `index` into g, as the body of a control operator. If `captured` is not NULL, the subgraph's inputs
+ * are copies of these outer values. Otherwise they become inputs of g, after `leading` inputs that the caller adds. */
 typedef struct lite_body {
     const value_id *captured;
     int captured_count;
-    bool is_loop; /* the body of a Loop: iteration and condition are its first inputs, the condition its first output */
+    bool is_loop; /* for the body of a Loop: its first inputs are iteration and condition, its first output is the
+                   * condition */
 } lite_body;
 void lite_subgraph(lite *l, int64_t index, graph *g, const lite_body *body);
 
-/* For loops: the values that the condition compares. */
+/* Operands of a loop's condition. */
 typedef struct lite_limit {
     int counter; /* loop input that counts up */
-    int limit;   /* loop input with the limit; -1: the constant */
+    int limit;   /* loop input that holds the limit; -1: the limit is `constant` */
     const tensor *constant;
 } lite_limit;
 bool lite_find_limit(lite *l, int64_t condition, lite_limit *result);

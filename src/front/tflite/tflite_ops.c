@@ -130,13 +130,13 @@ static void map_zeros_like(lite *l, const lite_op *o, const char *unused)
     emit_2(&l->e, "Expand", emit_scalar(&l->e, lite_declared(l, lite_out(o, 0))->dtype, 0), shape, lite_out(o, 0));
 }
 
-/* TFLite stores a quantized tensor's scale and zero point in the tensor, not as operands. float16 is only a storage
- * type. */
+/* Maps Quantize and Dequantize: TFLite stores scale and zero point in the tensor, not as operands. float16 is only a
+ * storage type. */
 static void map_dequantize(lite *l, const lite_op *o, const char *canonical)
 {
     dtype from = lite_declared(l, lite_in(o, 0))->dtype;
     const tensor *constant = emit_constant_of(&l->e, lite_in(o, 0));
-    if (constant) { /* done once, at load time: the result is the weight */
+    if (constant) { /* done once, at load time, so that the result is the weight */
         tensor *wide = ARENA_NEW(l->e.b->arena, tensor);
         *wide = *emit_tensor(&l->e, DT_FLOAT32, constant->rank, constant->dims);
         wide->stored_bytes = constant->stored_bytes;
@@ -183,7 +183,7 @@ static void map_reshape(lite *l, const lite_op *o, const char *canonical)
     int rank = given.count <= MAX_RANK ? (int)given.count : 0;
     for (int i = 0; i < rank; i++)
         dims[i] = flat_int32_at(given, (uint32_t)i);
-    if (rank == 0 && y->rank > 0) { /* some converters state it only in the output */
+    if (rank == 0 && y->rank > 0) { /* some converters state the shape only at the output */
         rank = y->rank;
         for (int i = 0; i < rank; i++)
             dims[i] = dim_known(y->dims[i]) ? y->dims[i] : -1;
@@ -316,7 +316,7 @@ static void map_split_v(lite *l, const lite_op *o, const char *unused)
     int64_t axis = 0;
     emit_known_int(&l->e, lite_in(o, 2), &axis);
     axis += axis < 0 ? x->rank : 0;
-    if (has_rest && x->rank > 0 && axis >= 0 && axis < x->rank) { /* -1: the rest */
+    if (has_rest && x->rank > 0 && axis >= 0 && axis < x->rank) { /* the last part takes the rest if its size is -1 */
         int64_t rest = x->dims[axis];
         for (int i = 0; i < count; i++)
             rest -= sizes[i] > 0 && dim_known(rest) && sizes[i] <= rest ? sizes[i] : 0;
@@ -367,7 +367,7 @@ static void map_scatter_nd(lite *l, const lite_op *o, const char *canonical)
 
 /* ---- shapes, reductions, sorting ------------------------------------------------------------------------------- */
 
-/* ONNX's indices are int64; the file's may be narrower. */
+/* Casts ONNX's int64 indices to the file's type, which may be narrower. */
 static value_id narrow(lite *l, const lite_op *o, value_id x, int output)
 {
     dtype type = lite_declared(l, lite_out(o, output))->dtype;
@@ -427,7 +427,7 @@ static void map_one_hot(lite *l, const lite_op *o, const char *canonical)
     emit_int(n, "axis", flat_int32(o->options, 0, 0));
 }
 
-/* The output is (count, rank), not (rank, count). */
+/* Transposes, because TFLite's output is (count, rank) and ONNX's is (rank, count). */
 static void map_where(lite *l, const lite_op *o, const char *unused)
 {
     (void)unused;
@@ -457,7 +457,7 @@ static void map_if(lite *l, const lite_op *o, const char *canonical)
     emit_graph(n, "else_branch", branches[1]);
 }
 
-/* Trip count, if the condition compares a counter with a limit: limit - start. */
+/* Returns the trip count, limit - start, if the condition compares a counter with a limit. */
 static value_id trip_count(lite *l, const lite_op *o)
 {
     emitter *e = &l->e;

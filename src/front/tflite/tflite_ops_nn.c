@@ -143,7 +143,7 @@ void lite_map_l2_norm(lite *l, const lite_op *o, const char *canonical)
 
 /* ---- matrix products ------------------------------------------------------------------------------------------- */
 
-/* Weights (out, in). x is flattened to rows unless its dimensions are kept. */
+/* Weights are (out, in). x is flattened to rows unless the options keep its dimensions. */
 void lite_map_fully_connected(lite *l, const lite_op *o, const char *unused)
 {
     (void)unused;
@@ -173,8 +173,8 @@ void lite_map_batch_matmul(lite *l, const lite_op *o, const char *canonical)
     emit_2(&l->e, canonical, a, b, lite_out(o, 0));
 }
 
-/* A first matrix computes features, a second weights each over the time steps in its state; `rank` features sum to a
- * unit. */
+/* SVDF: a first matrix computes features, and a second one weights each feature over the time steps in its state. A
+ * unit is the sum of `rank` features. */
 void lite_map_svdf(lite *l, const lite_op *o, const char *unused)
 {
     (void)unused;
@@ -203,8 +203,8 @@ void lite_map_svdf(lite *l, const lite_op *o, const char *unused)
 
 /* ---- recurrent ------------------------------------------------------------------------------------------------- */
 
-/* One direction: inputs first … are its four input weights, first + 4 … its four recurrent weights, first + 11 … its
- * biases. With coupled input and forget gates there are three of each. ONNX has no projections and peepholes. */
+/* One direction. From `first` on, the inputs have four input weights, four recurrent weights (first + 4), and biases
+ * (first + 11). With coupled input and forget gates there are three of each. ONNX has no projections and peepholes. */
 static bool has_plain_gates(lite *l, const lite_op *o, int first, int64_t *hidden, int64_t *width)
 {
     const value *w = lite_declared(l, lite_in(o, first + 1)), *r = lite_declared(l, lite_in(o, first + 5));

@@ -37,12 +37,12 @@ typedef enum torch_kind {
 
 typedef struct torch_value {
     torch_kind kind;
-    /* for TORCH_INT, TORCH_REAL, TORCH_BOOL: the program holds it as a tensor without dimensions */
+    /* TORCH_INT, TORCH_REAL, TORCH_BOOL: true if the program has it as a tensor without dimensions */
     bool is_number_tensor;
     union {
         num integer; /* TORCH_BOOL: 0 or 1 */
         double real;
-        str text; /* TORCH_FUNCTION: its qualified name */
+        str text; /* TORCH_FUNCTION: the qualified name */
         torch_list *list;
         torch_dict *dict;
         value_id tensor;
@@ -50,7 +50,7 @@ typedef struct torch_value {
     };
 } torch_value;
 
-/* Lists and tuples. A list is shared by all its holders, and the program may change it. */
+/* A list or tuple. All holders of a list share it, and the program may change it. */
 struct torch_list {
     torch_value *items;
     int32_t count, capacity;
@@ -65,13 +65,13 @@ struct torch_dict {
     int32_t count, capacity;
 };
 
-/* What an operator expects of a graph input whose shape is not in the file. */
+/* What an operator requires of a graph input whose shape is not in the file. */
 enum { TORCH_MAX_EXPECTED = 16 };
 typedef struct torch_expected {
     value_id input;
     dtype dtype;
     int rank;
-    num channels; /* size of dimension 1; 0: any */
+    num channels; /* required size of dimension 1; 0: any */
 } torch_expected;
 
 /* One run of a program. */
@@ -79,11 +79,11 @@ typedef struct torch {
     sooth_model *model;
     network *net;
     num_table *nums;
-    arena *kept;                 /* the source's arena: nodes, names, constants */
-    arena *arena;                /* the network's arena: everything else */
+    arena *kept;                 /* arena of the source: nodes, names, constants */
+    arena *arena;                /* arena of the network: everything else */
     str module;                  /* path of the current module, for node names */
-    str op;                      /* current operator ("conv2d") */
-    int32_t serial;              /* makes names unique */
+    str op;                      /* name of the current operator ("conv2d") */
+    int32_t serial;              /* number that makes names unique */
     int64_t repeat;              /* repeat count of new nodes; 0 in a branch not taken */
     bool is_exact;               /* Passes recover nothing: copies and casts without effect in the file become nodes. */
     const struct torch_op **ops; /* hash table of operator names */
@@ -92,7 +92,7 @@ typedef struct torch {
         struct torch_joined *items;
         int32_t count, capacity;
     } joined;
-    struct { /* by tensor: 1 + what it is since it was written into; 0: as it was */
+    struct { /* indexed by tensor: 1 + the tensor that replaced it after a write in place; 0: not written */
         value_id *items;
         int32_t count, capacity;
     } written;
@@ -131,23 +131,25 @@ static inline torch_value torch_unknown(void)
 {
     return (torch_value){.kind = TORCH_UNKNOWN};
 }
-torch_value torch_new_list(torch *t, torch_kind kind, int32_t count); /* TORCH_LIST or TORCH_TUPLE, all None */
+/* of kind TORCH_LIST or TORCH_TUPLE; all elements are None */
+torch_value torch_new_list(torch *t, torch_kind kind, int32_t count);
 void torch_append(torch *t, torch_list *list, torch_value v);
 static inline bool torch_is_list(torch_value v)
 {
     return v.kind == TORCH_LIST || v.kind == TORCH_TUPLE;
 }
 
-/* A tensor whose memory was written into goes on as another. Constants of the file stay as they are. */
+/* Returns the tensor that now stands for x: a write in place makes a new tensor. Constants of the file stay
+ * unchanged. */
 void torch_write(torch *t, value_id before, value_id since);
 value_id torch_current(const torch *t, value_id id);
-/* An in-place operator computed `result` from `target`, which may be a view. If the view is a part of another tensor,
- * only the view changes: no kernel writes the whole tensor. */
+/* Records that an in-place operator computed `result` from `target`, which may be a view. If the view is a part of
+ * another tensor, only the view changes, because no kernel writes the whole tensor. */
 void torch_write_view(torch *t, value_id target, value_id result);
 
 /* ---- asking (torch_emit.c) -------------------------------------------------------------------------------------- */
 
-/* An unknown value for NO_VALUE. Valid until the next value is made. */
+/* Returns the value; for NO_VALUE an unknown value. Valid until the next value is made. */
 static inline const value *torch_at(const torch *t, value_id id)
 {
     static const value nothing = {
@@ -159,7 +161,7 @@ num torch_dim(const torch *t, value_id id, int axis);
 int torch_axis(num axis, int rank); /* negative axes count from the end; -1 if there is none */
 /* The element of a one-element integer constant, or NUM_UNKNOWN. */
 num torch_item(torch *t, value_id id);
-torch_value torch_number(torch *t, value_id id); /* the same for any type; TORCH_UNKNOWN if unknown */
+torch_value torch_number(torch *t, value_id id); /* The same for any type; TORCH_UNKNOWN if it is not known. */
 
 /* Records what an operator expects of x: sets an input's element type and keeps the rest for later. */
 void torch_expect(torch *t, value_id x, dtype type, int rank, num channels);
@@ -195,7 +197,7 @@ void torch_end_many(torch_node *n, value_id *outputs, int count);
 value_id torch_emit1(torch *t, const char *type, value_id a);
 value_id torch_emit2(torch *t, const char *type, value_id a, value_id b);
 value_id torch_emit3(torch *t, const char *type, value_id a, value_id b, value_id c);
-/* Common compositions. `dims` may contain unknown sizes. */
+/* Common compositions of nodes. `dims` may contain unknown sizes. */
 value_id torch_reshape(torch *t, value_id x, const num *dims, int rank);
 value_id torch_gather(torch *t, value_id table, value_id indices, int64_t axis);
 value_id torch_transpose(torch *t, value_id x, const int64_t *order, int rank);
@@ -206,7 +208,8 @@ value_id torch_slice(torch *t, value_id x, int64_t axis, num from, num to, num s
 value_id torch_concat(torch *t, const value_id *parts, int count, int64_t axis);
 value_id torch_expand(torch *t, value_id x, const num *dims, int rank);
 value_id torch_filled(torch *t, const num *dims, int rank, double x, dtype type); /* computed, so not a parameter */
-/* An operator without a canonical counterpart: keeps its name and is listed as unknown; sets its shape if known. */
+/* Writes an operator without a canonical counterpart: keeps its name, lists it as unknown, and sets its shape if
+ * that is known. */
 value_id torch_foreign(torch *t, const value_id *inputs, int count, dtype type, int rank, const num *dims);
 
 /* ScalarType of PyTorch's C++ code (not of the export schema): 6 is float32. */
@@ -217,7 +220,7 @@ int64_t torch_scalar_type(dtype type); /* -1 if it has no counterpart */
 
 enum { TORCH_MAX_ARGS = 24 };
 
-/* The arguments of a call in the operator's own order; TORCH_NONE if not given. */
+/* The arguments of a call in the order of the operator's declaration; TORCH_NONE where none is given. */
 typedef struct torch_call {
     torch *torch;
     const struct torch_op *op;
@@ -229,7 +232,7 @@ typedef struct torch_call {
 } torch_call;
 
 typedef struct torch_argument {
-    str name; /* empty: positional */
+    str name; /* name of a keyword argument; empty for a positional one */
     torch_value value;
 } torch_argument;
 
@@ -242,7 +245,7 @@ typedef struct torch_op {
     const char *name;
     const char *arguments; /* space-separated names */
     torch_rule rule;
-    const char *canonical; /* used by the shared rules */
+    const char *canonical; /* canonical operator, for rules that serve several */
 } torch_op;
 
 /* Arguments of a rule. */
@@ -250,16 +253,16 @@ value_id torch_arg_tensor(torch_call *c, int i); /* NO_VALUE if it is not a tens
 num torch_arg_int(torch_call *c, int i, num otherwise);
 double torch_arg_real(torch_call *c, int i, double otherwise);
 bool torch_arg_bool(torch_call *c, int i, bool otherwise);
-/* Numbers of a list, or one number for all; returns their count, at most MAX_RANK; -1 if not given. */
+/* Returns the numbers of a list, or one number for all, and their count, at most MAX_RANK; -1 if not given. */
 int torch_arg_ints(torch_call *c, int i, num *ints);
-/* Exactly `want` numbers; a single one applies to all. False if absent or unknown. */
+/* Reads exactly `want` numbers, of which a single one applies to all. False if they are absent or unknown. */
 bool torch_arg_sizes(torch_call *c, int i, int64_t *sizes, int want, int64_t otherwise);
 dtype torch_arg_dtype(torch_call *c, int i, dtype otherwise);
 static inline void torch_return(torch_call *c, value_id id)
 {
     c->results[c->result_count++] = torch_tensor(id);
 }
-/* Falls back to a foreign node whose result has this type and shape (RANK_UNKNOWN if unknown). */
+/* Writes a foreign node instead, whose result has this type and shape (RANK_UNKNOWN if unknown). */
 void torch_return_foreign(torch_call *c, dtype type, int rank, const num *dims);
 /* Result type of an operator over both, by PyTorch's promotion rules. */
 dtype torch_promoted(const torch *t, torch_value a, torch_value b);

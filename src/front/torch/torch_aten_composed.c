@@ -28,7 +28,7 @@ static torch_value ints(torch *t, const num *numbers, int count)
     return list;
 }
 
-/* An alias of the operator `canonical`, with the same arguments. */
+/* Calls the operator `canonical` with the same arguments. */
 static void rule_renamed(torch_call *c)
 {
     int count = 0;
@@ -66,7 +66,7 @@ static void rule_inner(torch_call *c)
         give_up(c);
 }
 
-/* input + a @ b, or the outer product, or the sum of a batch of products. */
+/* input + a @ b; also for the outer product, and for the sum of a batch of products. */
 static void rule_add_product(torch_call *c)
 {
     torch *t = c->torch;
@@ -263,7 +263,7 @@ static void rule_conv_mode(torch_call *c)
     give(c, call(c, rank == 3 ? "conv1d" : rank == 4 ? "conv2d" : "conv3d", c->args, 7));
 }
 
-/* Costs as many multiplications as the convolution without offsets; the lookups come on top. */
+/* Deformable convolution: as many multiplications as without offsets, plus the lookups. */
 static void rule_deform_conv(torch_call *c)
 {
     torch *t = c->torch;
@@ -298,7 +298,7 @@ static void rule_matrix_turned(torch_call *c)
     give(c, call(c, "transpose", (const torch_value[]){c->args[0], torch_int(-2), torch_int(-1)}, 3));
 }
 
-/* Prepends dimensions of 1 up to rank 2, or up to 1 or 3. */
+/* Adds leading dimensions of 1 up to rank 1, 2 or 3. */
 static torch_value at_least(torch_call *c, torch_value v, int least)
 {
     torch *t = c->torch;
@@ -407,7 +407,7 @@ static void rule_repeat_interleave(torch_call *c)
     torch_return(c, torch_reshape(t, wide, dims, rank));
 }
 
-/* The elements on a diagonal, as a last dimension. */
+/* Returns the elements on a diagonal, as the last dimension. */
 static value_id diagonal_of(torch *t, value_id x, num offset, int first, int second)
 {
     int rank = torch_rank(t, x), count = 0;
@@ -444,7 +444,7 @@ static void rule_diagonal(torch_call *c)
                                                  : torch_tensor(diagonal));
 }
 
-/* A matrix that is zero outside its diagonal: the product with an identity matrix. */
+/* Makes a matrix that is zero outside its diagonal, by a product with an identity matrix. */
 static void rule_diag_embed(torch_call *c)
 {
     torch *t = c->torch;
@@ -497,7 +497,7 @@ static void rule_take(torch_call *c)
 
 /* ---- reductions -------------------------------------------------------------------------------------------------- */
 
-/* Values and indices along one dimension, as max returns them; over all elements without a dimension. */
+/* Values and indices along one dimension, as max returns them; without a dimension over all elements. */
 static void rule_along(torch_call *c)
 {
     bool has_rank = str_is(str_of(c->op->name), "kthvalue");
@@ -617,14 +617,14 @@ static void rule_triangle(torch_call *c)
         return;
     }
     for (num i = 0; i < rows; i++) {
-        num below = i + offset + (is_lower ? 1 : 0); /* columns of this row left of the border */
+        num below = i + offset + (is_lower ? 1 : 0); /* number of columns left of the border in this row */
         below = below < 0 ? 0 : below > columns ? columns : below;
         count += is_lower ? below : columns - below;
     }
     torch_return(c, torch_filled(c->torch, (const num[]){2, count}, 2, 0, DT_INT64));
 }
 
-/* Sampling grid of a map: one coordinate pair per output pixel. */
+/* Sampling grid of a map, with one coordinate pair per output pixel. */
 static void rule_affine_grid(torch_call *c)
 {
     num size[MAX_RANK];

@@ -84,7 +84,7 @@ static bool numbers_in(torch_value v, int depth, num *dims, int *rank, torch_val
     return true;
 }
 
-/* A literal. A single number stays a number, so that results computed from it are known. */
+/* Makes a tensor from a literal. A single number stays a number, so that results computed from it are known. */
 static void rule_tensor(torch_call *c)
 {
     torch *t = c->torch;

@@ -59,7 +59,8 @@ static void rule_attention(torch_call *c)
         return;
     }
     torch_return(c, self_attention(t, x, width, heads, weights, NO_VALUE));
-    c->results[c->result_count++] = torch_none(); /* attention weights, which are not requested */
+    /* place of the attention weights, which the caller does not request */
+    c->results[c->result_count++] = torch_none();
 }
 
 static void rule_encoder_layer(torch_call *c)

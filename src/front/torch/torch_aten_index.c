@@ -57,8 +57,8 @@ static void rule_scatter(torch_call *c)
     torch_return(c, torch_end(&n));
 }
 
-/* Index tensors are broadcast together. Their dimensions replace the first indexed one, or come first if the indices
- * are not adjacent. False if the shape is unknown. */
+/* Computes the result's shape. Index tensors are broadcast together; their dimensions replace the first indexed one,
+ * or come first if the indexed ones are not adjacent. False if the shape is unknown. */
 static bool indexed_shape(torch *t, value_id x, const torch_list *list, num *dims, int *rank)
 {
     int x_rank = torch_rank(t, x), index_rank = 0, first = -1, last = -1, used = 0, count = 0;
@@ -101,7 +101,7 @@ static bool indexed_shape(torch *t, value_id x, const torch_list *list, num *dim
     return true;
 }
 
-/* Joins the indices of the leading dimensions: each row addresses one element or slice. */
+/* Joins the indices of the leading dimensions, so that each row addresses one element or slice. */
 static value_id gathered_nd(torch *t, value_id x, const torch_list *list, const num *dims, int index_rank)
 {
     value_id parts[MAX_RANK];

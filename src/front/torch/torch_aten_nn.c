@@ -18,7 +18,7 @@ typedef struct window {
     bool transposed;
 } window;
 
-/* "same": as much as the window needs, the larger half at the end. */
+/* Reads the padding. "same" pads as much as the window needs, with the larger half at the end. */
 static bool read_padding(torch_call *c, int i, value_id weight, window *w)
 {
     if (c->args[i].kind != TORCH_TEXT) {
@@ -65,7 +65,7 @@ static value_id emit_conv(torch *t, value_id x, value_id weight, value_id bias, 
     return unbatched ? torch_squeeze(t, y, 0) : y;
 }
 
-/* Positions of the arguments after input, weight and bias. */
+/* Maps a convolution, given the positions of the arguments after input, weight and bias. */
 static void conv(torch_call *c, int stride, int padding, int dilation, int transposed, int output_padding, int groups)
 {
     value_id x = torch_arg_tensor(c, 0), weight = torch_arg_tensor(c, 1);
@@ -172,7 +172,7 @@ static void rule_einsum(torch_call *c)
 
 /* ---- norms ------------------------------------------------------------------------------------------------------- */
 
-/* Missing scales and offsets are computed ones and zeros, not parameters. */
+/* Returns computed ones and zeros for missing scales and offsets; these are not parameters. */
 static value_id or_filled(torch_call *c, int i, num size, double x, dtype type)
 {
     value_id given = torch_arg_tensor(c, i);
@@ -225,7 +225,7 @@ static void rule_instance_norm(torch_call *c)
     instance_norm(c, torch_arg_real(c, 7, 1e-5));
 }
 
-/* Batch statistics without running ones: PyTorch lowers instance norm to this, over a batch of one. */
+/* Norm by the batch's own statistics. PyTorch lowers instance norm to this, over a batch of one. */
 static void rule_batch_norm_no_stats(torch_call *c)
 {
     instance_norm(c, torch_arg_real(c, 5, 1e-5));
@@ -338,7 +338,7 @@ static void rule_pool(torch_call *c)
         torch_return(c, added ? torch_squeeze(t, outputs[i], 0) : outputs[i]);
 }
 
-/* ONNX has no adaptive pool. A fixed window with the same number of outputs is equal if the size divides. */
+/* Adaptive pool. ONNX has none, but a fixed window with as many outputs is equal if the size divides. */
 static void rule_adaptive_pool(torch_call *c)
 {
     torch *t = c->torch;
@@ -385,7 +385,7 @@ static void rule_adaptive_pool(torch_call *c)
 
 /* ---- resizing ---------------------------------------------------------------------------------------------------- */
 
-/* Scale k of a call: from a list, or from the arguments after i. */
+/* Returns scale k of a call, from a list or from the arguments after i. */
 static double scale_of(torch_call *c, int i, int k)
 {
     const torch_value v = c->args[i];

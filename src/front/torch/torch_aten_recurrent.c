@@ -10,7 +10,7 @@ struct torch_joined {
 
 typedef struct layer {
     const char *op;         /* LSTM, GRU, RNN */
-    value_id weights[2][4]; /* by direction: input weight, recurrent weight, and their biases or NO_VALUE */
+    value_id weights[2][4]; /* indexed by direction: input weight, recurrent weight, and their biases or NO_VALUE */
     int directions;
     bool reverse;
     int64_t hidden;

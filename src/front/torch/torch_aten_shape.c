@@ -14,7 +14,8 @@ static void rule_same(torch_call *c)
 
 /* ---- views ------------------------------------------------------------------------------------------------------- */
 
-/* One -1 takes the remaining elements; it is resolved here if possible, so that sizes are known at once. */
+/* Returns a shape in which -1 takes the remaining elements. It is resolved here if possible, so that sizes are known
+ * at once. */
 static void rule_view(torch_call *c)
 {
     torch *t = c->torch;
@@ -22,7 +23,7 @@ static void rule_view(torch_call *c)
     value_id x = torch_arg_tensor(c, 0);
     int rank = torch_arg_ints(c, 1, dims);
     if (rank < 0 || x == NO_VALUE || !torch_is_list(c->args[1])) {
-        torch_return(c, x); /* view(dtype): the same bytes */
+        torch_return(c, x); /* view(dtype) keeps the bytes, so it returns x */
         return;
     }
     torch_return(c, torch_reshape(t, x, dims, rank));
@@ -309,7 +310,7 @@ static void split_into(torch_call *c, value_id x, num axis, const num *sizes, in
     return_list(c, ids, count);
 }
 
-/* Parts of equal size; the last has the rest. */
+/* Splits into equal parts; the last one has the rest. */
 static void split_by(torch_call *c, value_id x, num axis, num part)
 {
     torch *t = c->torch;
@@ -357,7 +358,7 @@ static void rule_chunk(torch_call *c)
     }
 }
 
-/* Parts whose sizes differ by at most one, or that begin at given positions. */
+/* Splits into parts whose sizes differ by at most one, or that begin at given positions. */
 static void rule_tensor_split(torch_call *c)
 {
     torch *t = c->torch;
@@ -523,7 +524,7 @@ static void rule_roll(torch_call *c)
 
 static void rule_flip(torch_call *c)
 {
-    static const num BEFORE_ALL = -((num)1 << 40); /* smaller values would be symbols */
+    static const num BEFORE_ALL = -((num)1 << 40); /* smaller values would be taken for symbols */
     torch *t = c->torch;
     value_id x = torch_arg_tensor(c, 0);
     num axes[MAX_RANK];
@@ -631,7 +632,7 @@ void torch_write_view(torch *t, value_id target, value_id result)
 {
     value_id base = base_of(t, target);
     torch_write(t, target, result);
-    /* An operator that changes the shape in place (squeeze_) leaves the other tensor as it is. */
+    /* An operator that changes the shape in place (squeeze_) does not affect the tensor that x is a view of. */
     if (base == target || torch_rank(t, base) < 0 || !are_same_dims(torch_at(t, target), torch_at(t, result)))
         return;
     int rank = torch_rank(t, base);
@@ -640,7 +641,7 @@ void torch_write_view(torch *t, value_id target, value_id result)
         torch_write(t, base, torch_reshape(t, result, whole, rank));
 }
 
-/* Overwrites `self` with `src`; if `self` is a part of another tensor, that one changes too. */
+/* Overwrites `self` with `src`. If `self` is a part of another tensor, that tensor changes too. */
 static void rule_copy(torch_call *c)
 {
     torch *t = c->torch;
@@ -658,7 +659,7 @@ static void rule_copy(torch_call *c)
         same = dims[i] == torch_dim(t, source, i);
     value_id result = same ? source : torch_expand(t, source, dims, rank);
     torch_return(c, result);
-    /* Masks filled with numbers part by part stay constants. */
+    /* Masks that are filled with numbers part by part stay constants. */
     if (!c->in_place || torch_at(t, source)->is_initializer || base_rank < 0 || torch_at(t, base)->is_initializer ||
         !torch_at(t, source)->dims)
         return;
@@ -714,7 +715,7 @@ static void rule_to(torch_call *c)
     for (int i = 1; i < 4 && type == DT_UNKNOWN; i++)
         if (c->args[i].kind == TORCH_INT)
             type = torch_arg_dtype(c, i, DT_UNKNOWN);
-    if (c->args[0].kind != TORCH_TENSOR) { /* a number held as a tensor stays a number */
+    if (c->args[0].kind != TORCH_TENSOR) { /* a number that is held as a tensor stays a number */
         rule_same(c);
         return;
     }

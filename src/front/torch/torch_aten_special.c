@@ -48,7 +48,7 @@ static void rule_canonical_unary(torch_call *c)
     torch_return(c, torch_emit1(c->torch, c->op->canonical, as_real(c->torch, torch_arg_tensor(c, 0))));
 }
 
-/* Costs one pass over the first operand, which is overwritten. */
+/* Functions that overwrite the first operand; the cost is one pass over it. */
 static void rule_written(torch_call *c)
 {
     value_id x = torch_arg_tensor(c, 0);
@@ -103,7 +103,7 @@ static void rule_pair_loss(torch_call *c)
     reduce_loss(c, special(c, both, 2), at);
 }
 
-/* The negative log-probability of the label: one number per sample. */
+/* Negative log-probability of the label, one number per sample. */
 static void rule_label_loss(torch_call *c)
 {
     torch *t = c->torch;
@@ -229,7 +229,7 @@ static void rule_istft(torch_call *c)
     torch_return_foreign(c, DT_FLOAT32, rank < 2 ? RANK_UNKNOWN : rank - 1, dims);
 }
 
-/* Complex tensors are represented by their real part, so their operators count half of the bytes. */
+/* Complex tensors are represented by their real part, so operators on them count half of the bytes. */
 static void rule_as_complex(torch_call *c)
 {
     torch *t = c->torch;

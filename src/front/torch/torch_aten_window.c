@@ -9,7 +9,7 @@ static void give_up(torch_call *c)
     torch_return_foreign(c, DT_UNKNOWN, RANK_UNKNOWN, NULL);
 }
 
-/* Positions of an axis that the windows cover: (kernel, windows). */
+/* Returns the positions of an axis that the windows cover: (kernel, windows). */
 static value_id places(torch *t, num kernel, num windows, num stride, num dilation)
 {
     num *table = ARENA_ARRAY(t->arena, num, (size_t)(kernel * windows));

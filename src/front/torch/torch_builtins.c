@@ -307,7 +307,7 @@ static bool facts(builtin *b)
 
 /* ---- lists ------------------------------------------------------------------------------------------------------- */
 
-/* A bound of a Python slice. */
+/* Returns a bound of a Python slice. */
 static num bound(torch_value v, num otherwise, num count)
 {
     num n = v.kind == TORCH_INT && num_known(v.integer) ? v.integer : otherwise;
@@ -528,7 +528,7 @@ static bool on_text(builtin *b)
 
 /* ---- all --------------------------------------------------------------------------------------------------------- */
 
-/* Queries of the execution state. Gradients are reported as on: otherwise modules take fused inference-only
+/* Queries of the execution state. Gradients are reported as on, because otherwise modules take fused inference-only
  * operators instead of the plain ones. */
 static bool circumstances(builtin *b)
 {
@@ -563,7 +563,7 @@ static bool circumstances(builtin *b)
     return true;
 }
 
-/* Traced programs compute sizes with one-number tensors; such a constant is treated as a number. */
+/* Traced programs compute sizes with one-number tensors, so such a constant is treated as a number. */
 static const torch_argument *as_numbers(torch *t, const torch_argument *arguments, int count, torch_argument *room)
 {
     bool any = false;

@@ -135,7 +135,7 @@ static tensor *new_tensor(torch *t, dtype type, int rank, int64_t count)
 
 static void put_bytes(torch *t, tensor *x, const uint64_t *elements, size_t count)
 {
-    const size_t bytes = (size_t)dtype_bits(x->dtype) / 8; /* at most 8 */
+    const size_t bytes = (size_t)dtype_bits(x->dtype) / 8; /* eight bytes at most */
     uint8_t *room = ARENA_ARRAY(t->kept, uint8_t, count * bytes);
     for (size_t i = 0; i < count * bytes; i++)
         room[i] = (uint8_t)(elements[i / bytes] >> (8 * (i % bytes)));
@@ -144,7 +144,7 @@ static void put_bytes(torch *t, tensor *x, const uint64_t *elements, size_t coun
     x->size = count * bytes;
 }
 
-/* A symbolic number cannot be stored in the source: the network holds it, the source only declares it. */
+/* The network holds a symbolic number; the source cannot store it and only declares it. */
 static value_id const_nums(torch *t, const num *ints, int rank, int count, bool joker)
 {
     uint64_t *plain = ARENA_ARRAY(t->arena, uint64_t, (size_t)count);

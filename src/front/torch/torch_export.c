@@ -20,7 +20,7 @@
 
 #include <math.h>
 
-/* Mostly stack traces; the largest program seen has 9 MB. */
+/* Limit on the program's text, most of which is stack traces; the largest program seen has 9 MB. */
 static const size_t MAX_PROGRAM_BYTES = (size_t)512 << 20;
 
 /* Type and shape that the file declares for a tensor. */
@@ -39,7 +39,7 @@ typedef struct declarations {
 typedef struct program {
     const json_node *graph, *signature;
     declarations declared;
-    names inputs; /* name → value of the source */
+    names inputs; /* names of inputs, and their values in the source */
 } program;
 
 /* Names of values while the program runs. */
@@ -81,7 +81,7 @@ static bool is_word(str s)
     return s.len > 0 && s.len < 64;
 }
 
-/* A single symbol; expressions of symbols are left to inference. */
+/* Returns a single symbol; expressions of symbols are left to inference. */
 static num symbol_of(builder *b, str text)
 {
     static const char OPENING[] = "Symbol('";
@@ -125,7 +125,7 @@ static const declaration *declared(const program *p, str name)
 
 /* ---- inputs ------------------------------------------------------------------------------------------------------ */
 
-/* The member of a union that is set. */
+/* Returns the member of a union that is set. */
 static const json_node *chosen(const json_node *alternatives)
 {
     const json_node *x = json_first(alternatives);
@@ -178,7 +178,7 @@ static str tensor_name(const json_node *argument)
     return json_text(json_get(json_get(argument, "as_tensor"), "name"));
 }
 
-/* 2.1 lists the user's inputs by name; all others are weights. */
+/* Version 2.1 lists the user's inputs by name; all others are weights. */
 static void read_old_signature(builder *b, program *p)
 {
     names user, parameters;
@@ -233,7 +233,8 @@ static value_id bare_value(environment *e, str name)
     return id;
 }
 
-/* A name without a definition: an output that its operator's rule does not make, but the file declares. */
+/* Makes a value for a name without a definition: an output that the file declares and the operator's rule does not
+ * make. */
 static torch_value named(environment *e, str name)
 {
     int32_t i = names_get(&e->names, name, -1);
@@ -334,7 +335,7 @@ static torch_value read_argument(environment *e, const json_node *argument)
         return torch_int(torch_scalar_type(schema_dtype(json_int(x, 0))));
     if (str_is(kind, "as_int") || str_is(kind, "as_bool") || str_is(kind, "as_string"))
         return read_plain(e, x);
-    return torch_none(); /* devices, layouts, memory formats, graphs */
+    return torch_none(); /* unused kinds: devices, layouts, memory formats, graphs */
 }
 
 /* ---- results ----------------------------------------------------------------------------------------------------- */
@@ -359,7 +360,7 @@ static void check_shape(environment *e, value_id id, const declaration *d)
     v->reals = NULL;
 }
 
-/* Values made since `first` get the file's name. */
+/* Gives the values made since `first` the name in the file. */
 static void name_tensor(environment *e, str name, torch_value v, value_id first)
 {
     torch *t = e->torch;
@@ -412,7 +413,7 @@ static void name_results(environment *e, const json_node *outputs, torch_value r
 
 /* ---- nodes ------------------------------------------------------------------------------------------------------- */
 
-/* "key,path,class;key,path,class": the innermost module's path, without the prefix of old versions. */
+/* Returns the innermost module's path in "key,path,class;key,path,class", without the prefix of old versions. */
 static str module_path(const json_node *node)
 {
     str s = json_text(json_get(json_get(node, "metadata"), "nn_module_stack"));
@@ -476,7 +477,7 @@ static torch_value scalar(environment *e, str op, const torch_argument *a, int c
 
 static void run_graph(environment *e, const json_node *graph);
 
-/* The result of either branch, so that neither is dead code. */
+/* Combines the results of both branches, so that neither is dead code. */
 static torch_value either(torch *t, torch_value condition, torch_value yes, torch_value no)
 {
     if (condition.kind != TORCH_TENSOR || yes.kind != TORCH_TENSOR || no.kind != TORCH_TENSOR)
@@ -497,7 +498,7 @@ static void begin_inner(environment *inner, program *p)
     names_init(&inner->undefined, inner->torch->arena);
 }
 
-/* If the branch depends on data, the first is counted; the other is listed without cost. */
+/* If the condition depends on data, counts the first branch and lists the other without cost. */
 static torch_value run_cond(environment *e, const json_node *node)
 {
     torch *t = e->torch;
@@ -532,7 +533,7 @@ static torch_value run_cond(environment *e, const json_node *node)
     return result;
 }
 
-/* A subgraph under another setting (gradients off, autocast): settings, the subgraph, its inputs. */
+/* Runs a subgraph under another setting (gradients off, autocast). Arguments: settings, the subgraph, its inputs. */
 static torch_value run_wrapped(environment *e, const json_node *node)
 {
     torch *t = e->torch;

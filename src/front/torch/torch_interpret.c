@@ -69,7 +69,7 @@ static void set_variable(interpreter *in, frame *f, str name, torch_value v)
     f->values.items[i] = v;
 }
 
-/* What a value is now: operators in place write into tensors that variables and lists hold. */
+/* Returns what a value is now, because in-place operators write into tensors that variables and lists hold. */
 static torch_value current(const interpreter *in, torch_value v)
 {
     if (v.kind == TORCH_TENSOR)
@@ -113,7 +113,7 @@ static torch_value attribute(interpreter *in, torch_value object, str name)
         bool found;
         torch_value v = torch_attribute(object.object, name, &found);
         if (found && object.object->is_named && str_is(name, "training"))
-            return torch_bool(false); /* inference is costed, whatever mode was saved */
+            return torch_bool(false); /* always inference, whatever mode was saved */
         if (found)
             return object.object->is_named ? own_copy(t, v) : v;
         stop(in, "an object has no attribute", name);
@@ -125,10 +125,10 @@ static torch_value attribute(interpreter *in, torch_value object, str name)
             return v;
         return torch_aten(t, str_is(name, "T") || str_is(name, "mT") ? STR("t") : name, &self, 1);
     }
-    return str_is(name, "value") ? object : torch_unknown(); /* a member of an Enum stands for its value */
+    return str_is(name, "value") ? object : torch_unknown(); /* a member of an Enum is represented by its value */
 }
 
-/* An element of a ModuleList or ModuleDict: its attributes are named "0", "1" …, or by keys. */
+/* Returns an element of a ModuleList or ModuleDict, whose attributes are named "0", "1" …, or by keys. */
 static bool module_at(interpreter *in, torch_value list, torch_value index, torch_value *module)
 {
     arena *a = in->torch.arena;
@@ -208,7 +208,7 @@ static str after(str s, const char *prefix)
     return str_starts(s, prefix) ? (str){s.ptr + n, s.len - n} : (str){0};
 }
 
-/* `self` is the first argument of a method. */
+/* Calls a method; `self` is its first argument. */
 static torch_value call_function(interpreter *in, const code *function, const torch_argument *arguments, int count)
 {
     torch *t = &in->torch;
@@ -355,7 +355,7 @@ static torch_value convert(interpreter *in, str type, torch_value v)
     return v;
 }
 
-/* Python's built-in functions. False for other names. */
+/* Runs one of Python's built-in functions; false for other names. */
 static bool call_python(interpreter *in, frame *f, str name, const code *c, torch_value *result)
 {
     const code *first = c->first->next, *second = first ? first->next : NULL;
@@ -464,7 +464,7 @@ static torch_value eval_dict(interpreter *in, frame *f, const code *c)
     return (torch_value){.kind = TORCH_DICT, .dict = d};
 }
 
-/* "__torch__.layers.Format.NCHW": the definition of an Enum member; NULL for other names. */
+/* Finds the definition of an Enum member, "__torch__.layers.Format.NCHW"; NULL for other names. */
 static const code *enum_member(const torch_script *s, str name)
 {
     size_t length = name.len;
@@ -663,7 +663,7 @@ static void assign(interpreter *in, frame *f, const code *target, torch_value v)
     if (target->kind != CODE_ATTRIBUTE)
         return;
     torch_value object = eval(in, f, target->first);
-    /* Objects of the file outlive a run, so writes to them (a flag that a warning was given) are ignored. */
+    /* Ignores writes to objects of the file, which outlive a run (such as a flag that a warning was given). */
     if (object.kind == TORCH_OBJECT && !object.object->is_named)
         torch_set_attribute(object.object, target->text, v, in->torch.arena);
 }
@@ -755,7 +755,7 @@ void torch_interpret(sooth_model *model, void *script)
     arguments[0].value = s->root;
     for (int32_t i = 0; i < s->argument_count; i++) {
         torch_value v = s->arguments[i];
-        if (v.kind == TORCH_INT && num_symbolic(v.integer)) /* a number that the user may bind like a dimension */
+        if (v.kind == TORCH_INT && num_symbolic(v.integer)) /* a number that the user can bind like a dimension */
             v.integer = bind_dim(model->binding, v.integer);
         arguments[1 + i].value = own_copy(&in.torch, v);
     }

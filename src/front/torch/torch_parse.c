@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-/* Limit on indentation; expressions and blocks both count as nesting. */
+/* Limit on indentation, equal to that on nesting, in which expressions and blocks both count. */
 enum { MAX_INDENTS = MAX_NESTING };
 
 typedef enum token_kind {
@@ -25,7 +25,7 @@ typedef struct parser {
     const char *subject;
     arena *arena;
     fail *fail;
-    int brackets;                 /* open brackets: lines do not end inside them */
+    int brackets;                 /* number of open brackets; a line break inside them does not end the line */
     int indents[MAX_INDENTS + 2]; /* columns of the open blocks */
     int indent_count, pending_out;
     bool line_begins;
@@ -57,7 +57,7 @@ static bool is_digit(char c)
     return c >= '0' && c <= '9';
 }
 
-/* Column of the next line, after empty lines and comments. */
+/* Returns the column of the next line, after empty lines and comments. */
 static int take_indent(parser *p)
 {
     for (;;) {
@@ -392,7 +392,7 @@ static void go_deeper(parser *p)
         wrong(p, "expressions and blocks are nested too deeply");
 }
 
-/* Each link of a chain (x.a.b[0](y)) is a level of the tree. */
+/* Parses a chain, x.a.b[0](y), in which each link is a level of the tree. */
 static code *parse_expression(parser *p)
 {
     int outer = p->depth;
@@ -437,7 +437,7 @@ static void end_line(parser *p)
         take_token(p);
 }
 
-/* One expression, or several as a tuple; *comma reports a trailing comma. */
+/* Parses an expression, or several as a tuple. Sets *comma if there is a trailing comma. */
 static code *parse_expressions(parser *p, bool *comma)
 {
     code *first = parse_expression(p);
@@ -463,7 +463,7 @@ static code *parse_assignment(parser *p)
     code *target = parse_expressions(p, &comma);
     code *c = new_code(p, CODE_EXPRESSION);
     children items = begin_children(c);
-    if (take(p, ":")) { /* declared types are not used */
+    if (take(p, ":")) { /* skips the declared type */
         parse_expression(p);
         if (!is_sign(p, "=")) {
             c->kind = CODE_PASS;
@@ -529,7 +529,7 @@ static code *parse_statement(parser *p)
         add(&parts, parse_block(p));
         return c;
     }
-    if (take_word(p, "with")) { /* the context (gradients off) does not matter here */
+    if (take_word(p, "with")) { /* skips the context of `with` (gradients off), which has no effect here */
         parse_expression(p);
         return parse_block(p);
     }
@@ -601,7 +601,7 @@ static code *parse_class(parser *p)
     children parts = begin_children(c);
     c->text = take_name(p);
     if (take(p, "(")) {
-        c->key = p->kind == TOKEN_WORD ? p->text : (str){0}; /* the base: Module, NamedTuple, Enum */
+        c->key = p->kind == TOKEN_WORD ? p->text : (str){0}; /* base class: Module, NamedTuple, Enum */
         while (!take(p, ")")) {
             if (p->kind == TOKEN_END)
                 wrong(p, "a class does not end");

@@ -6,7 +6,7 @@
 #include "front/torch/torch_script.h"
 
 enum { MAX_STACK = 1 << 20 };
-/* The largest seen has 1.3 MB. */
+/* Limit on a pickle; the largest seen has 1.3 MB. */
 static const size_t MAX_PICKLE_BYTES = (size_t)64 << 20;
 
 typedef struct pickle {
@@ -14,7 +14,7 @@ typedef struct pickle {
     zip *zip;
     arena *arena;
     str name;   /* name of the entry */
-    str folder; /* folder of its storages: "<root>data/" */
+    str folder; /* directory of its storages: "<root>data/" */
     const uint8_t *begin, *at, *end;
     torch_list stack;
     struct {
@@ -96,7 +96,7 @@ static int32_t pop_mark(pickle *p, const torch_value **items)
     if (!p->marks.count)
         wrong(p, "a mark is missing");
     int32_t from = p->marks.items[--p->marks.count], count = p->stack.count - from;
-    *items = count ? p->stack.items + from : p->stack.items; /* the stack may be empty */
+    *items = count ? p->stack.items + from : p->stack.items; /* the stack's array is NULL as long as it is empty */
     p->stack.count = from;
     return count;
 }
@@ -111,7 +111,7 @@ static void push_tuple(pickle *p, int32_t count)
 
 static void remember(pickle *p, uint64_t index)
 {
-    /* Every memo entry takes at least one byte of the pickle, which bounds the indices. */
+    /* Limits indices, because every memo entry takes at least one byte of the pickle. */
     if (index > (uint64_t)(p->end - p->begin))
         wrong(p, "it stores a value under a number that is too large");
     while ((uint64_t)p->memo.count <= index)
@@ -177,7 +177,7 @@ static int64_t whole(const pickle *p, torch_value v)
     return v.integer;
 }
 
-/* Data of small integer tensors, which shape arithmetic may use; all others stay unread. */
+/* Keeps the data of small integer tensors, which shape arithmetic may use. All others stay unread. */
 static void find_data(pickle *p, tensor *x, str key, int64_t offset, int64_t elements, const torch_list *strides)
 {
     int64_t expected = 1;
@@ -275,7 +275,7 @@ static void reduce(pickle *p)
 {
     torch_value args = pop(p), function = pop(p);
     if (function.kind == TORCH_FUNCTION && str_starts(function.text, "__torch__.")) {
-        push(p, args); /* a member of an Enum stands for its value */
+        push(p, args); /* a member of an Enum is represented by its value */
         return;
     }
     if (function.kind != TORCH_FUNCTION || args.kind != TORCH_TUPLE)
@@ -287,7 +287,7 @@ static void reduce(pickle *p)
         push(p, (torch_value){.kind = TORCH_DICT, .dict = ARENA_NEW(p->arena, torch_dict)});
     } else if (str_is(name, "torch.device")) {
         push(p, torch_none());
-    } else if (args.list->count) { /* typed lists, parameters: passes the data through */
+    } else if (args.list->count) { /* passes the data of typed lists and parameters through */
         push(p, args.list->items[0]);
     } else {
         wrong(p, "it calls a function without arguments");
@@ -366,7 +366,7 @@ static void push_text(pickle *p, size_t length)
     push(p, torch_text((str){(const char *)bytes(p, length), length}));
 }
 
-/* False at the end. */
+/* Runs the next opcode; false at the end. */
 static bool step(pickle *p)
 {
     const torch_value *items;

@@ -6,8 +6,8 @@
  *   4. <root>/traced_inputs.pkl: the example inputs of traced modules: {"forward": […]}
  *   5. <root>/version or <root>/.data/version; <root>/bytecode.pkl for the lite interpreter, not read
  *
- * Scripted and frozen modules have no input shapes: --shape gives them. A first run finds what is certain: a Conv2d
- * needs four dimensions, and as many channels as its weight. */
+ * Scripted and frozen modules have no input shapes: --shape gives them. A first run finds which shapes the operators
+ * require: a Conv2d needs four dimensions, and as many channels as its weight. */
 #include "front/torch/torch_script.h"
 #include "base/nesting.h"
 #include "front/torch/torch_archive.h"
@@ -17,7 +17,7 @@ static const size_t MAX_CODE_BYTES = (size_t)16 << 20;
 
 /* ---- where things are -------------------------------------------------------------------------------------------- */
 
-/* The folder of data.pkl and code/, with a trailing slash. */
+/* Finds the folder that contains data.pkl and code/, with a trailing slash. */
 static bool find_root(const zip *z, str *root)
 {
     for (int32_t i = 0; i < z->count; i++) {
@@ -117,7 +117,7 @@ static str joined(builder *b, str path, str name)
     return path.len ? arena_printf(b->arena, "%.*s.%.*s", STR_ARG(path), STR_ARG(name)) : arena_str(b->arena, name);
 }
 
-/* Does the class list this attribute as a buffer? */
+/* True if the class lists this attribute as a buffer. */
 static bool is_buffer(const naming *n, const torch_object *o, str name)
 {
     const code *class = torch_script_class(n->script, o->class_name);
@@ -132,7 +132,7 @@ static void name_tensor(naming *n, value_id id, str path, bool is_parameter)
 {
     value *x = build_at(n->b, id);
     if (!path.len || !memchr(x->name.ptr, '#', x->name.len) || !memchr(x->name.ptr, '/', x->name.len))
-        return; /* it is already named */
+        return; /* already has a name */
     x->name = path;
     x->is_constant_node = !is_parameter;
 }
@@ -143,7 +143,8 @@ static void name_object(naming *n, torch_object *o, str path, int depth)
 {
     o->is_named = true;
     o->path = path;
-    for (int round = 0; round < 2; round++) /* elements of lists usually have an attribute of their own */
+    /* in the second round, because elements of lists usually have an attribute of their own */
+    for (int round = 0; round < 2; round++)
         for (uint32_t i = 0; i <= o->names.mask; i++) {
             if (!o->names.slots[i].used)
                 continue;
@@ -154,14 +155,14 @@ static void name_object(naming *n, torch_object *o, str path, int depth)
             else if (torch_is_list(v) == (round == 1))
                 name_parts(n, v, joined(n->b, path, name), depth + 1);
         }
-    if (torch_is_list(o->state)) /* a packed layer: weight, bias … */
+    if (torch_is_list(o->state)) /* state of a packed layer: weight, bias … */
         for (int32_t i = 0; i < o->state.list->count; i++)
             if (o->state.list->items[i].kind == TORCH_TENSOR)
                 name_tensor(n, o->state.list->items[i].tensor, joined(n->b, path, arena_printf(n->b->arena, "%d", i)),
                             true);
 }
 
-/* Names modules and tensors by their path; objects reached twice keep the first name. */
+/* Names modules and tensors by their path. Objects that are reached twice keep the first name. */
 static void name_parts(naming *n, torch_value v, str path, int depth)
 {
     enum { MAX_VISITS = 4000000 };
@@ -221,7 +222,7 @@ static torch_value argument_of(builder *b, const code *type, const code *otherwi
         torch_list *list = ARENA_NEW(b->arena, torch_list);
         const code *element = tuple ? inner->first : inner;
         for (int32_t i = 0; i < count && element; i++, element = tuple ? element->next : element) {
-            /* A list of one element gets no number, because users think of it as a tensor. */
+            /* Adds a list of inputs. A single element gets no number, because users think of it as a tensor. */
             str own = count == 1 && !tuple ? name : arena_printf(b->arena, "%.*s.%d", STR_ARG(name), i);
             torch_value part = torch_is_list(example) ? example.list->items[i] : torch_none();
             *(torch_value *)ARENA_PUSH(b->arena, list) = argument_of(b, element, otherwise, own, part, depth + 1);
@@ -238,7 +239,7 @@ static torch_value argument_of(builder *b, const code *type, const code *otherwi
         }
         return (torch_value){.kind = TORCH_DICT, .dict = d};
     }
-    if (otherwise->kind == CODE_PASS && is_type(type, "int")) /* bound like a dimension: --dim steps=5 */
+    if (otherwise->kind == CODE_PASS && is_type(type, "int")) /* bound like a dimension, as in --dim steps=5 */
         return example.kind == TORCH_INT ? example : torch_int(num_symbol(&b->source->symbols, name));
     return otherwise->kind == CODE_INT    ? torch_int(otherwise->integer)
            : otherwise->kind == CODE_BOOL ? torch_bool(otherwise->integer)
@@ -262,8 +263,8 @@ static void read_inputs(builder *b, torch_script *s, const torch_list *examples)
 
 /* ---- what is certain about inputs -------------------------------------------------------------------------------- */
 
-/* The first run recorded what readers of inputs without shapes expect (torch_expect). Declares it, with a symbol for
- * each open dimension. */
+/* Declares an input without a shape by what its readers require, which the first run recorded (torch_expect). Each
+ * open dimension gets a symbol. */
 static bool declare_expected(builder *b, const torch_expected *expected, int32_t count)
 {
     bool any = false;
@@ -329,7 +330,7 @@ void torch_script_read(builder *b, zip *z)
     read_all_code(b, z, root, s);
     str forward = arena_printf(b->arena, "%.*s.forward", STR_ARG(s->root.object->class_name));
     s->forward = torch_script_function(s, forward);
-    if (!s->forward) /* the first of several overloads */
+    if (!s->forward) /* of several overloads, the first */
         s->forward = torch_script_function(s, arena_printf(b->arena, "%.*s__0", STR_ARG(forward)));
     if (!s->forward)
         fail_with(f, SOOTH_ERROR_UNSUPPORTED, "the module has no method forward ('%.*s'), so it has no network",

@@ -19,12 +19,12 @@ typedef enum code_kind {
     CODE_LIST,      /* children */
     CODE_TUPLE,     /* children */
     CODE_DICT,      /* children: key, value, key, value … */
-    CODE_CALL,      /* children: the callee, then the arguments; keyword arguments have `key` */
+    CODE_CALL,      /* children: the callee, then the arguments; keyword arguments have their name in `key` */
     CODE_ATTRIBUTE, /* child: object; text: name */
     CODE_INDEX,     /* children: object, index */
     CODE_MINUS,     /* child */
     /* statements */
-    /* children: the targets, then the value; integer: a comma follows the target, so the value is unpacked */
+    /* children: the targets, then the value. integer: a comma follows the target, which unpacks the value */
     CODE_ASSIGN,
     CODE_EXPRESSION,
     CODE_RETURN, /* child: the value, if any */
@@ -68,7 +68,7 @@ struct torch_object {
         int32_t count, capacity;
     } values;
     torch_value state; /* constructor arguments of an object of a foreign class; None otherwise */
-    str path;          /* path of a module: "layer1.0.conv1" */
+    str path;          /* path of the module that it is: "layer1.0.conv1" */
     bool is_named;
 };
 
@@ -88,10 +88,10 @@ typedef struct torch_script {
         const code **items;
         int32_t count, capacity;
     } definitions;
-    names classes; /* "__torch__.nets.Net" → definition */
+    names classes; /* classes by name, such as "__torch__.nets.Net" */
     torch_value root, constants;
     const code *forward;
-    /* Arguments of forward: inputs of the graph, numbers, or lists and tuples of inputs. */
+    /* Arguments of forward: graph inputs, numbers, or lists and tuples of inputs. */
     torch_value *arguments;
     int32_t argument_count;
     torch_expected *expected; /* room for TORCH_MAX_EXPECTED during the first run; else NULL */
@@ -102,8 +102,8 @@ const code *torch_script_function(const torch_script *s, str name);
 const code *torch_script_class(const torch_script *s, str name);
 void torch_interpret(sooth_model *model, void *script);
 
-/* Functions on numbers, lists, dictionaries and strings (torch_builtins.c). False if the name is not one, or means a
- * tensor operator for these arguments. */
+/* Functions on numbers, lists, dictionaries and strings (torch_builtins.c). False if it is no such function, or if
+ * these arguments need the tensor operator of that name. */
 bool torch_builtin(torch *t, str name, const torch_argument *arguments, int count, torch_value *result);
 
 #endif
