@@ -1,5 +1,6 @@
 """Random PyTorch modules for the fresh corpus, from a grammar: layers in a chain, residuals, branches, in-place operators,
 changes of type, assignments to slices. Equal seeds give equal modules."""
+import functools
 import random
 
 import torch
@@ -69,7 +70,7 @@ class Branches(nn.Module):
         if self.style == "mean":
             return torch.stack(outs, 1).mean(1)
         if self.style == "max":
-            return torch.maximum(outs[0], outs[-1])
+            return functools.reduce(torch.maximum, outs)
         out = outs[0]
         for one in outs[1:]:
             out = out * torch.sigmoid(one) if self.style == "gate" else out - one
