@@ -395,6 +395,8 @@ typedef struct sooth_predict_options {
     int kv_cache_bits;    /* Engines: bits per element of the KV cache, 8 or 16; default: as the file states, or 16. */
     bool memory;          /* Also computes memory; see sooth_prediction_memory. */
     bool by_estimate;     /* For sooth_largest_batch: uses the estimate instead of the upper end of the interval. */
+    /* Level of the intervals: 50, 80, 90 (default), 95 or 99. What fits is decided by the 90 % interval. */
+    int interval_percent;
 } sooth_predict_options;
 
 /* Returns the valid values of an option ("precision", "layout", "runtime", "mode", "optimizer"); NULL after the
@@ -409,7 +411,7 @@ SOOTH_API sooth_status sooth_predict(sooth_model *model, const sooth_predict_opt
                                      sooth_prediction **prediction, sooth_error *error);
 SOOTH_API void sooth_prediction_free(sooth_prediction *prediction); /* `prediction` may be NULL. */
 
-/* A value and its 90 % interval. */
+/* A value and its interval, of 90 % unless sooth_predict_options.interval_percent says otherwise. */
 typedef struct sooth_interval {
     double value, low, high;
 } sooth_interval;
@@ -422,6 +424,7 @@ typedef struct sooth_prediction_totals {
     int64_t batch;                                                             /* First dimension of the first input. */
     sooth_interval latency_ms;
     const char *interval_kind; /* Calibration set of the interval. */
+    int interval_percent;      /* Level of the intervals. */
     double throughput_per_s;   /* samples */
     int64_t flops, bytes;      /* Sums over all kernels: bytes read and written. */
     double compute_share;      /* GPU utilization: achieved FLOP/s ÷ peak for the precision. */

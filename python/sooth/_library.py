@@ -76,6 +76,7 @@ class PredictOptions(ctypes.Structure):
         ("kv_cache_bits", ctypes.c_int),
         ("memory", ctypes.c_bool),
         ("by_estimate", ctypes.c_bool),
+        ("interval_percent", ctypes.c_int),
     ]
 
 

@@ -270,7 +270,7 @@ class Model:
     def _predict_options(device: Optional[ctypes.c_void_p], how: Mapping[str, Any]) -> "c.PredictOptions":
         texts = ("precision", "layout", "runtime", "mode", "optimizer", "stack", "mig")
         for name in how:
-            if name not in texts + ("power_limit_w", "co2_g_per_kwh", "kv_cache_bits", "memory"):
+            if name not in texts + ("power_limit_w", "co2_g_per_kwh", "kv_cache_bits", "memory", "interval_percent"):
                 raise TypeError(f"there is no option '{name}'")
         return c.PredictOptions(
             device=device,
@@ -278,6 +278,7 @@ class Model:
             co2_g_per_kwh=how.get("co2_g_per_kwh") or 0,
             kv_cache_bits=how.get("kv_cache_bits") or 0,
             memory=bool(how.get("memory", True)),
+            interval_percent=how.get("interval_percent") or 0,
             **{k: c.encoded(how.get(k)) for k in texts},
         )
 
@@ -296,6 +297,7 @@ class Model:
         power_limit_w: Optional[float] = None,
         co2_g_per_kwh: Optional[float] = None,
         kv_cache_bits: Optional[int] = None,
+        interval_percent: Optional[int] = None,
         kernels: bool = False,
         dims: Optional[Mapping[str, int]] = None,
         shapes: Optional[Mapping[str, Sequence[Optional[int]]]] = None,
@@ -316,6 +318,7 @@ class Model:
             "power_limit_w": power_limit_w,
             "co2_g_per_kwh": co2_g_per_kwh,
             "kv_cache_bits": kv_cache_bits,
+            "interval_percent": interval_percent,
         }
         with self._lock, _found(gpu) as device:
             bound = self._bind_for(batch, dims=dims, shapes=shapes, seq=seq, past=past)

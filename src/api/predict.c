@@ -165,6 +165,9 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
                   refusal);
     if (options->co2_g_per_kwh < 0 || !isfinite(options->co2_g_per_kwh))
         fail_with(&model->fail, SOOTH_ERROR_USAGE, "%g g of CO2 per kWh is not possible", options->co2_g_per_kwh);
+    int percent = options->interval_percent ? options->interval_percent : 90;
+    if (interval_scale(percent) == 0)
+        fail_with(&model->fail, SOOTH_ERROR_USAGE, "intervals have 50, 80, 90, 95 or 99 %%, not %d", percent);
     *is_settled = true;
     if (trial) {
         answer_make_trial(answer, model, &where, trial, trial_arena);
@@ -175,6 +178,7 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
     if (engine_layout) /* An engine chooses the layout itself. */
         where.lower.layout = LAYOUT_NCHW;
     answer_make(answer, model, with, &where, options->power_limit_w, options->co2_g_per_kwh, options->memory);
+    answer_set_level(answer, percent);
     if (options->optimizer && *options->optimizer && where.lower.mode != MODE_TRAIN)
         *(const char **)ARENA_PUSH(&answer->arena, &answer->notes) =
             "An optimizer applies to training only: add --mode train.";
@@ -317,7 +321,7 @@ sooth_memory sooth_prediction_memory(const sooth_prediction *prediction)
         return (sooth_memory){.known = false};
     return (sooth_memory){
         .known = true,
-        .total_mib = {f->value_mib, f->low_mib, f->high_mib},
+        .total_mib = answer_at_level(prediction, (sooth_interval){f->value_mib, f->low_mib, f->high_mib}),
         .weights_mib = f->parts_mib[MEMORY_WEIGHTS],
         .gradients_mib = f->parts_mib[MEMORY_GRADIENTS],
         .optimizer_mib = f->parts_mib[MEMORY_OPTIMIZER],

@@ -347,7 +347,7 @@ int predict_main(int argc, char **argv)
 {
     predict_args args = {0};
     int format = 0;
-    int64_t kv_cache_bits = 0;
+    int64_t kv_cache_bits = 0, interval_percent = 0;
     bool layers = false, kernels = false, memory = false, asks_fit = false, asks_batch = false;
     const char *output = NULL, *queries = NULL, *power_limit = NULL, *co2 = NULL, *contexts = NULL;
     sooth_predict_options *where = &args.options;
@@ -392,6 +392,13 @@ int predict_main(int argc, char **argv)
          .most = 16,
          .argument = "8|16",
          .help = "bits per element of the KV cache; engines only (default: as in the file,\nor 16)"},
+        {.name = "interval",
+         .kind = OPTION_NUMBER,
+         .target = &interval_percent,
+         .least = 50,
+         .most = 99,
+         .argument = "50|80|90|95|99",
+         .help = "level of the intervals in percent (default 90); what fits is decided at 90"},
         {.name = "layers", .kind = OPTION_FLAG, .target = &layers, .help = "list every layer, not only the slowest"},
         {.name = "kernels", .kind = OPTION_FLAG, .target = &kernels, .help = "also list the kernels, in launch order"},
         {.name = "memory", .kind = OPTION_FLAG, .target = &memory, .help = "also report memory over time"},
@@ -433,6 +440,7 @@ int predict_main(int argc, char **argv)
                       .contexts = contexts,
                       .output = output};
         args.options.kv_cache_bits = (int)kv_cache_bits;
+        args.options.interval_percent = (int)interval_percent;
         q.where.memory = args.options.memory = true;
         const char *wrong = misuse(argc - 1, queries != NULL, args.dimensions.shapes.count > 0, &q);
         code = wrong ? cli_usage("predict", wrong, argv[argc - 1]) : SOOTH_OK;

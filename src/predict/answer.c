@@ -260,6 +260,28 @@ static void fill_energy(sooth_prediction_totals *t, const energy *power, double 
     t->co2_g = co2_g_per_kwh > 0 ? power->energy_j / J_PER_KWH * co2_g_per_kwh : NAN;
 }
 
+/* ---- level of the intervals -------------------------------------------------------------------------------------- */
+
+sooth_interval answer_at_level(const sooth_prediction *answer, sooth_interval x)
+{
+    double scale = interval_scale(answer->totals.interval_percent);
+    if (scale != 1 && x.value > 0 && x.low > 0) {
+        x.low = x.value * pow(x.low / x.value, scale);
+        x.high = x.value * pow(x.high / x.value, scale);
+    }
+    return x;
+}
+
+void answer_set_level(sooth_prediction *answer, int percent)
+{
+    sooth_prediction_totals *t = &answer->totals;
+    t->interval_percent = percent;
+    t->latency_ms = answer_at_level(answer, t->latency_ms);
+    t->energy_j = answer_at_level(answer, t->energy_j);
+    t->power_w = answer_at_level(answer, t->power_w);
+    t->power_w.high = fmax(t->power_w.value, fmin(t->power_w.high, t->power_limit_w));
+}
+
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
 static bool is_kept(const program *p, const lifetime *l)

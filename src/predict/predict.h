@@ -88,4 +88,8 @@ void prediction_limit(prediction *p, const prediction *other);
 /* Latency of a program from kernel time and host time: a smooth maximum. */
 double predict_joint_ms(double device_ms, double host_ms);
 
+/* Half the width of the interval of this level, as a multiple of that of 90 %; 0 for levels other than 50, 80, 90, 95
+ * and 99. */
+double interval_scale(int percent);
+
 #endif

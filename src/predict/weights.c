@@ -287,3 +287,18 @@ const char *interval_kind_name(bool gpu_known, double novelty)
     };
     return NAMES[gpu_known][novelty_bin(novelty)];
 }
+
+/* Only the 90 % quantile of the errors is calibrated. The other levels scale it by ratios of quantiles, medians over four
+ * tables of operators of which training left most rows out (tools/reliability.py prints them); errors have heavy
+ * tails. */
+double interval_scale(int percent)
+{
+    static const struct {
+        int percent;
+        double scale;
+    } LEVELS[] = {{50, 0.22}, {80, 0.6}, {90, 1}, {95, 1.66}, {99, 5.2}};
+    for (size_t i = 0; i < sizeof LEVELS / sizeof *LEVELS; i++)
+        if (LEVELS[i].percent == percent)
+            return LEVELS[i].scale;
+    return 0;
+}

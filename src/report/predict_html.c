@@ -73,16 +73,17 @@ static void cards(page *g)
     char a[NUMBER_ROOM], b[NUMBER_ROOM], c[NUMBER_ROOM], value[NUMBER_ROOM + 8], note[160];
     text_puts(g->out, "<div class=\"cards\">\n");
     snprintf(value, sizeof value, "%s ms", number_digits(a, t->latency_ms.value));
-    snprintf(note, sizeof note, "90 %% interval %s to %s ms", number_digits(a, t->latency_ms.low),
+    snprintf(note, sizeof note, "%d %% interval %s to %s ms", t->interval_percent, number_digits(a, t->latency_ms.low),
              number_digits(b, t->latency_ms.high));
     page_card(g->out, "latency", value, note);
     page_card(g->out, "throughput", number_digits(a, t->throughput_per_s), "samples per second");
     snprintf(value, sizeof value, "%s J", number_digits(a, t->energy_j.value));
-    snprintf(note, sizeof note, "90 %% interval %s to %s J, %s J per 1,000 samples", number_digits(a, t->energy_j.low),
-             number_digits(b, t->energy_j.high), number_digits(c, t->energy_j_per_1000));
+    snprintf(note, sizeof note, "%d %% interval %s to %s J, %s J per 1,000 samples", t->interval_percent,
+             number_digits(a, t->energy_j.low), number_digits(b, t->energy_j.high),
+             number_digits(c, t->energy_j_per_1000));
     page_card(g->out, "energy", value, note);
     snprintf(value, sizeof value, "%s W", number_digits(a, t->power_w.value));
-    snprintf(note, sizeof note, "90 %% interval %s to %s W", number_digits(a, t->power_w.low),
+    snprintf(note, sizeof note, "%d %% interval %s to %s W", t->interval_percent, number_digits(a, t->power_w.low),
              number_digits(b, t->power_w.high));
     page_card(g->out, "power", value, note);
     if (isfinite(t->co2_g)) {

@@ -41,6 +41,7 @@ static void header(json *j, const sooth_prediction_totals *t)
 static void totals(json *j, const sooth_prediction *p, const sooth_prediction_totals *t)
 {
     json_pair_interval(j, "latency_ms", t->latency_ms);
+    json_pair_number(j, "interval_percent", t->interval_percent);
     json_pair_string(j, "interval_kind", t->interval_kind);
     json_pair_interval(j, "energy_j", t->energy_j);
     json_pair_interval(j, "power_w", t->power_w);

@@ -78,11 +78,13 @@ static void energy_figures(predict_report *r, const sooth_prediction_totals *t)
     char a[NUMBER_ROOM], b[NUMBER_ROOM], c[NUMBER_ROOM], value[NUMBER_ROOM + 16];
     const char *dot = r->options.ascii ? "-" : "·";
     snprintf(value, sizeof value, "%s J", number_digits(a, t->energy_j.value));
-    figure(r, "energy", value, "90 %% interval %s to %s J %s %s J per 1,000 samples", number_digits(a, t->energy_j.low),
-           number_digits(b, t->energy_j.high), dot, number_digits(c, t->energy_j_per_1000));
+    figure(r, "energy", value, "%d %% interval %s to %s J %s %s J per 1,000 samples", t->interval_percent,
+           number_digits(a, t->energy_j.low), number_digits(b, t->energy_j.high), dot,
+           number_digits(c, t->energy_j_per_1000));
     snprintf(value, sizeof value, "%s W", number_digits(a, t->power_w.value));
-    figure(r, "power", value, "90 %% interval %s to %s W %s board limit %s W", number_digits(a, t->power_w.low),
-           number_digits(b, t->power_w.high), dot, number_digits(c, t->power_limit_w));
+    figure(r, "power", value, "%d %% interval %s to %s W %s board limit %s W", t->interval_percent,
+           number_digits(a, t->power_w.low), number_digits(b, t->power_w.high), dot,
+           number_digits(c, t->power_limit_w));
     if (isfinite(t->co2_g)) {
         snprintf(value, sizeof value, "%s mg", number_digits(a, 1e3 * t->co2_g));
         figure(r, "CO2", value, "%s mg per 1,000 samples", number_digits(b, 1e6 * t->co2_g / (double)t->batch));
@@ -93,7 +95,7 @@ static void figures(predict_report *r, const sooth_prediction *p, const sooth_pr
 {
     char a[NUMBER_ROOM], b[NUMBER_ROOM], value[NUMBER_ROOM + 16];
     snprintf(value, sizeof value, "%s ms", number_digits(a, t->latency_ms.value));
-    figure(r, "latency", value, "90 %% interval %s to %s ms", number_digits(a, t->latency_ms.low),
+    figure(r, "latency", value, "%d %% interval %s to %s ms", t->interval_percent, number_digits(a, t->latency_ms.low),
            number_digits(b, t->latency_ms.high));
     snprintf(value, sizeof value, "%s /s", number_digits(a, t->throughput_per_s));
     figure(r, "throughput", value, "%s per second", t->batch == 1 ? "passes" : "samples");
@@ -153,7 +155,7 @@ static void splits(predict_report *r, const sooth_prediction *p, const sooth_pre
 
 /* ---- memory ------------------------------------------------------------------------------------------------------ */
 
-static void memory_figure(predict_report *r, const sooth_memory *m)
+static void memory_figure(predict_report *r, const sooth_memory *m, int percent)
 {
     char room[NUMBER_ROOM], value[NUMBER_ROOM + 16], low[NUMBER_ROOM], high[NUMBER_ROOM];
     snprintf(value, sizeof value, "%s MiB", number_grouped(room, (int64_t)round(m->total_mib.value)));
@@ -161,12 +163,12 @@ static void memory_figure(predict_report *r, const sooth_memory *m)
     const char *to = number_grouped(high, (int64_t)round(m->total_mib.high));
     const char *verdict = memory_verdict(m);
     if (!verdict)
-        figure(r, "memory", value, "90 %% interval %s to %s MiB", from, to);
+        figure(r, "memory", value, "%d %% interval %s to %s MiB", percent, from, to);
     else if (m->fits && !m->fits_upper)
-        figure(r, "memory", value, "90 %% interval %s to %s of %s MiB: %s", from, to,
+        figure(r, "memory", value, "%d %% interval %s to %s of %s MiB: %s", percent, from, to,
                number_grouped(room, (int64_t)m->capacity_mib), verdict);
     else
-        figure(r, "memory", value, "90 %% interval %s to %s MiB; %s into %s MiB", from, to, verdict,
+        figure(r, "memory", value, "%d %% interval %s to %s MiB; %s into %s MiB", percent, from, to, verdict,
                number_grouped(room, (int64_t)m->capacity_mib));
 }
 
@@ -489,7 +491,7 @@ void predict_table(predict_report *r)
     sooth_memory m = sooth_prediction_memory(p);
     figures(r, p, &t);
     if (m.known)
-        memory_figure(r, &m);
+        memory_figure(r, &m, t.interval_percent);
     splits(r, p, &t);
     layers(r, p, &t);
     if (m.known) {
