@@ -7,7 +7,7 @@
 
 typedef struct dataset_args {
     const char *plan, *gpus, *batches, *precisions, *layouts, *runtimes, *labels, *output, *weights;
-    int64_t seed; /* -1: that of the plan */
+    int64_t seed; /* -1 keeps the plan's seed */
     int format;   /* index into DATASET_FORMATS */
     sooth_predict_options settings;
 } dataset_args;
@@ -21,12 +21,12 @@ int dataset_stats(const dataset_args *args, const char *path);
 int dataset_check(const dataset_args *args, const char *path);
 int dataset_export(const dataset_args *args, const char *path);
 
-/* Reads measured rows and hands them to the items that they belong to (dataset_rows.c): by `fingerprint` where the table
- * has that column, else by the file's name in `graph`, else by `name`. Items get the batches of their rows unless
- * `keeps_batches`. Fails if no row joins; *joined and *unjoined count rows. */
+/* Reads measured rows and joins them to their items (dataset_rows.c): by the column `fingerprint` if the table has
+ * it, otherwise by the file's name in `graph`, otherwise by `name`. Items take the batches of their rows unless
+ * `keeps_batches` is set. Fails if no row joins; *joined and *unjoined count rows. */
 typedef struct dataset_joined {
     size_t rows, unjoined;
-    uint64_t hash; /* of the table's bytes */
+    uint64_t hash; /* hash of the table's bytes */
 } dataset_joined;
 dataset_joined dataset_rows_join(inputs *in, const char *path, set_items *items, bool keeps_batches, size_t threads);
 

@@ -1,4 +1,4 @@
-/* dataset_check.c: `sooth dataset stats` and `check`: read a whole set, sum it up, and compare what it says twice. */
+/* dataset_check.c: `sooth dataset stats` and `check`: read a whole set, summarize it, and compare redundant data. */
 #include "base/statistics.h"
 #include "cli/dataset_args.h"
 #include "cli/terminal.h"
@@ -50,7 +50,7 @@ typedef struct walk_sums {
     struct {
         int32_t *items;
         int32_t count, capacity;
-    } codes; /* of the table of operators, ascending */
+    } codes; /* codes in the table of operators, ascending */
     struct {
         const char **items;
         int32_t count, capacity;
@@ -83,7 +83,7 @@ static bool has_operators(const walk_sums *w, const set_graph *g)
     return true;
 }
 
-/* Decodes the graph and computes again what its row says of it. */
+/* Decodes the graph, computes its figures again and compares them with its row. */
 static void check_graph(walk_sums *w, int64_t id, const set_graph_row *row)
 {
     set_graph g;
@@ -210,7 +210,7 @@ static void sum_label(walk_sums *w, int64_t id, const set_label *l)
         check_label(w, id, l);
 }
 
-/* A failure must not jump over SQLite: it ends the walk. */
+/* Must not longjmp through SQLite, so a failure ends the walk. */
 static bool take_graph(void *context, int64_t id, const set_graph_row *g)
 {
     walk_sums *w = context;
@@ -304,7 +304,7 @@ static void sum_up(walk_sums *w)
     s->finding_count = (size_t)w->findings.count;
 }
 
-/* Facts of `meta`, and what they promise. */
+/* Reads the table `meta`, and checks what it says about the set. */
 static void read_facts(walk_sums *w, dataset_file *file)
 {
     dataset_summary *s = &w->summary;

@@ -17,26 +17,26 @@ typedef struct exporting {
     arena arena, scratch;
     dataset_file *file;
     cli_output out;
-    text text; /* CSV and JSON lines */
+    text text; /* output of CSV and JSON lines */
     json json;
     bool failed, has_graph, has_label;
-    set_graph_row row; /* of the graph whose labels come; texts in `scratch` */
+    set_graph_row row; /* graph of the current labels; its texts are in `scratch` */
     struct {
         set_operator *items;
         int32_t count, capacity;
     } operators;
     npz npz;
     int64_t graphs, labels, nodes, edges;
-    size_t longest[16]; /* of the texts, by column */
+    size_t longest[16]; /* longest text of each column */
     struct export_column {
         const char *name, *type;
         size_t size;
         uint64_t columns;
         int what;
-    } column; /* that is written */
+    } column; /* column that is being written */
 } exporting;
 
-/* Every graph and label passes through here: a failure must not jump over SQLite. */
+/* Called for every graph and label. Must not longjmp through SQLite. */
 static bool guarded(exporting *e, void (*take)(exporting *, const set_graph_row *, const set_label *),
                     const set_graph_row *g, const set_label *l)
 {
@@ -56,7 +56,7 @@ static void pass_on(exporting *e)
     e->text.size = 0;
 }
 
-/* The graph, in `scratch`, which each graph empties. */
+/* Decodes the graph in `scratch`, which is emptied for each graph. */
 static set_graph decoded(exporting *e, const set_graph_row *row)
 {
     set_graph g;
@@ -277,7 +277,7 @@ enum {
 };
 enum { STATIC_FEATURES = 7, LABEL_NUMBERS = 10, TEXTS = 16 };
 
-/* Texts of the arrays, to be measured first. NULL: this is none. */
+/* Returns a text of the arrays, whose length is measured first; NULL if the column is none. */
 static const char *text_of(int what, const set_graph_row *g, const set_label *l, char room[256])
 {
     const set_setting *s = l ? &l->setting : NULL;
@@ -387,7 +387,7 @@ static void put_graph_column(exporting *e, const set_graph_row *row)
     case NODE_FLOPS:
         npz_put(z, g.flops, n * sizeof *g.flops);
         break;
-    default: /* ends of edges, first all beginnings */
+    default: /* ends of edges; their beginnings come first */
         for (int32_t i = 0; i < g.edge_count; i++)
             put_whole(e, g.edges[i][e->column.what == EDGE_TO]);
         break;
@@ -461,7 +461,7 @@ static int write_column(exporting *e, int what, const char *name, const char *ty
                         uint64_t columns)
 {
     char text_type[32];
-    if (!type) { /* a text; NumPy has none without a byte */
+    if (!type) { /* a text needs at least one byte in NumPy */
         size = size ? size : 1;
         snprintf(text_type, sizeof text_type, "|S%zu", size);
         type = text_type;

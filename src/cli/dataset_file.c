@@ -71,8 +71,8 @@ struct dataset_file {
     sqlite3 *base;
     const char *path;
     sqlite3_stmt *statements[STATEMENTS];
-    size_t pending; /* items of the open transaction */
-    char *kept;     /* text that the last call returned */
+    size_t pending; /* number of items in the open transaction */
+    char *kept;     /* text returned by the last call */
     int64_t skipped;
 };
 
@@ -87,7 +87,8 @@ static int fail_file(dataset_file *f)
                         sqlite3_errmsg(f->base));
     if (code == SQLITE_BUSY)
         return cli_fail(SOOTH_ERROR_SYSTEM, f->path, "another program writes it: wait for that and start again");
-    if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_ERROR) /* the last: other columns */
+    /* SQLITE_ERROR: the tables have other columns */
+    if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_ERROR)
         return cli_fail(SOOTH_ERROR_INPUT, f->path, "is damaged, or no data set: %s", sqlite3_errmsg(f->base));
     return cli_fail(SOOTH_ERROR_SYSTEM, f->path, "%s", sqlite3_errmsg(f->base));
 }
@@ -97,7 +98,7 @@ static bool run(dataset_file *f, const char *sql)
     return sqlite3_exec(f->base, sql, NULL, NULL, NULL) == SQLITE_OK;
 }
 
-/* The statement, ready to bind; NULL: it cannot be prepared. */
+/* Returns the statement, ready to bind; NULL if it cannot be prepared. */
 static sqlite3_stmt *prepared(dataset_file *f, statement which)
 {
     sqlite3_stmt **s = &f->statements[which];
@@ -363,7 +364,7 @@ static bool add_label(dataset_file *f, int64_t graph, const set_label *l)
     return done(s);
 }
 
-/* A label that cannot be predicted is left out, and *why says so; the graph stays. */
+/* Leaves out a label that cannot be predicted and sets *why; the graph stays. */
 static bool add_graphs(dataset_file *f, str *at, int64_t count, const char **why)
 {
     for (int64_t i = 0; i < count; i++) {
@@ -475,7 +476,7 @@ static set_label label_at(sqlite3_stmt *s)
     };
 }
 
-/* 1: goes on, 0: ended by the caller, -1: an error of SQLite. */
+/* Returns 1 to continue, 0 if the caller ended the walk, -1 on an error of SQLite. */
 static int walk_labels(dataset_file *f, int64_t id, const dataset_walk *walk)
 {
     sqlite3_stmt *s = prepared(f, LABELS_OF);

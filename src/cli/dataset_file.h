@@ -9,26 +9,26 @@ typedef struct dataset_file dataset_file;
 
 /* Opens a data set to read; checks that it is one. */
 int dataset_file_read(dataset_file **file, const char *path);
-/* Opens or creates a data set to write. `identity` covers everything that decides what is in it: a file that was begun for
- * another identity is refused. *next_item is the first item that it does not have. */
+/* Opens or creates a data set for writing. `identity` hashes everything that determines its contents; a file with
+ * another identity is refused. *next_item is the first item that the file lacks. */
 typedef struct dataset_begun {
     uint64_t identity;
-    const char *weights, *plan; /* `plan`: its text; NULL without one */
+    const char *weights, *plan; /* text of the plan; NULL without a plan */
     int64_t graph_count;        /* planned */
     size_t next_item;           /* filled */
-    int64_t skipped;            /* filled: items without a graph so far */
+    int64_t skipped;            /* output: number of items without a graph so far */
 } dataset_begun;
 int dataset_file_write(dataset_file **file, const char *path, dataset_begun *begun);
-void dataset_file_close(dataset_file *file); /* NULL is allowed; keeps what was written */
+void dataset_file_close(dataset_file *file); /* `file` may be NULL; keeps what was written. */
 
-/* Adds the result of one item (set_item_compute). Some hundred items are one transaction. *why: the item has no graph; ""
- * if it has. */
+/* Adds the result of one item (set_item_compute). A transaction has some hundred items. *why is the reason if the
+ * item has no graph; "" if it has. */
 int dataset_file_add(dataset_file *file, size_t item, str result, const char **why);
-/* Ends the last transaction. `is_complete`: all items are there. */
+/* Ends the last transaction. `is_complete` marks that all items are in the file. */
 int dataset_file_end(dataset_file *file, bool is_complete);
 
-int64_t dataset_file_graphs(dataset_file *file); /* how many there are */
-/* A fact of `meta` in memory that lives until the next call; NULL: there is none. */
+int64_t dataset_file_graphs(dataset_file *file); /* Returns the number of graphs. */
+/* Returns a value of `meta`, valid until the next call; NULL if there is none. */
 const char *dataset_file_fact(dataset_file *file, const char *key);
 
 /* Calls `take` for each graph in order, and after it for each of its labels; false ends the walk. `graph` has name, family,
@@ -42,8 +42,8 @@ typedef struct dataset_walk {
 int dataset_file_walk(dataset_file *file, const dataset_walk *walk);
 /* Calls `take` for each operator, by name. */
 int dataset_file_operators(dataset_file *file, void (*take)(void *context, const set_operator *o), void *context);
-/* SQLite's own check of the whole file, and that all labels have a graph and a setting: *what is "" or what is wrong, in
- * memory that lives until the next call. */
+/* Runs SQLite's own check of the whole file, and checks that all labels have a graph and a setting. *what is the
+ * error, or "", and is valid until the next call. */
 int dataset_file_verify(dataset_file *file, const char **what);
 
 #endif

@@ -23,9 +23,9 @@ typedef struct making {
     dataset_joined joined;
     size_t graph_count; /* planned */
     dataset_file *file;
-    int code; /* of the first failure */
+    int code; /* exit code of the first failure */
     size_t skipped;
-    const char *why; /* the first item without a graph or a label */
+    const char *why; /* reason of the first item without a graph or a label */
     bool shows_progress;
     double began_s, shown_s;
 } making;
@@ -76,7 +76,7 @@ static int read_labels(making *m, sooth_gpus *gpus)
     return code;
 }
 
-/* Names that are wrong are refused before anything is computed; also the identity of the weights. */
+/* Refuses wrong names before anything is computed, and gets the identity of the weights. */
 static int check_settings(making *m)
 {
     sooth_error error;
@@ -98,7 +98,8 @@ static int check_settings(making *m)
         if (status == SOOTH_OK)
             m->weights = arena_str(&m->in.arena, str_of(sooth_prediction_totals_of(prediction).weights)).ptr;
         sooth_prediction_free(prediction);
-        if (status == SOOTH_ERROR_UNSUPPORTED) /* fp8 on a GPU without it: its labels say so */
+        /* such as fp8 on a GPU without fp8 units; its labels contain the error */
+        if (status == SOOTH_ERROR_UNSUPPORTED)
             status = SOOTH_OK;
     }
     sooth_free(model);
@@ -135,7 +136,7 @@ static const char *plain_name(making *m, const char *graph)
     return arena_str(&m->in.arena, name).ptr;
 }
 
-/* A file's family is not known: graphs of one architecture stay together by `architecture`. */
+/* The family of a file is unknown, so graphs of one architecture are grouped by `architecture`. */
 static void list_networks(making *m)
 {
     const sooth_survey_options *o = &m->in.options;
@@ -205,7 +206,7 @@ static uint64_t mix_list(uint64_t hash, const char *const *list, size_t count)
     return mix(hash, &count, sizeof count);
 }
 
-/* Everything that decides what is in the set. */
+/* Hashes everything that determines the contents of the set. */
 static uint64_t identity_of(const making *m)
 {
     const set_labels *l = &m->labels;

@@ -40,7 +40,7 @@ typedef struct joining {
     size_t threads;
     csv table;
     int columns[ROW_COLUMNS];
-    names by_name, by_file; /* items by their name, and by the file's name without folder and endings */
+    names by_name, by_file; /* items by name, and by the file's name without folder and endings */
     struct {
         struct fingerprint_of {
             uint64_t fingerprint;
@@ -58,7 +58,7 @@ static _Noreturn void refuse(const joining *j, const char *what, str about)
               (int)j->table.line, what, STR_ARG(about));
 }
 
-/* "resnet50@224" of "models/resnet50@224.onnx.gz". A zoo name stays. */
+/* Returns "resnet50@224" for "models/resnet50@224.onnx.gz"; names of zoo networks stay unchanged. */
 static str file_name(str graph)
 {
     if (str_starts(graph, "zoo:"))
@@ -186,7 +186,7 @@ static void add_row(joining *j)
         .memory_mib = real_of(j, ROW_MEMORY),
         .utilization = real_of(j, ROW_UTILIZATION),
         .source = text_of(j, ROW_SOURCE, ""),
-        .next = (set_row *)(uintptr_t)item->rows, /* in reverse; put in order at the end */
+        .next = (set_row *)(uintptr_t)item->rows, /* linked in reverse order, which is corrected at the end */
     };
     item->rows = row;
     j->result.rows++;
@@ -200,7 +200,7 @@ static int ascending(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Rows in the order of the table, and the batches that they have. */
+/* Puts the rows in the order of the table, and collects their batches. */
 static void settle_item(joining *j, set_item *item)
 {
     set_row *ordered = NULL;

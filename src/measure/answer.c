@@ -1,4 +1,4 @@
-/* answer.c: the answer of `sooth measure` in the terms of `sooth train-phase`. */
+/* answer.c: converts the answer of `sooth measure` to that of `sooth train-phase`. */
 #include "measure/measure.h"
 #include "plan/train_phase.h"
 
@@ -26,9 +26,10 @@ static layer_elements elements_of(const run_net *net, const run_layer *l)
     return e;
 }
 
-/* Bytes that a pass must move at least: forward reads inputs and weights and writes the output; backward by data reads
- * the gradient and the weights (or inputs) and writes gradients of inputs, by weights it reads the gradient and the
- * inputs and writes gradients of weights; the update reads weights, gradients and momentum and writes two of them. */
+/* Least number of bytes that a pass moves. Forward: reads inputs and weights, writes the output. Backward by data:
+ * reads the gradient and the weights (or inputs), writes the gradients of inputs. Backward by weights: reads the
+ * gradient and the inputs, writes the gradients of weights. Update: reads weights, gradients and momentum, writes
+ * weights and momentum. */
 static double pass_bytes(const run_net *net, const run_layer *l, run_pass pass)
 {
     layer_elements e = elements_of(net, l);
@@ -154,7 +155,8 @@ static void fill_memory(struct sooth_train *t, const measured *m, int index)
     to->capacity_mib = m->machine.memory_mib;
 }
 
-/* One core reads, decodes and augments a batch; the cores are those of the step, so nothing runs beside it for free. */
+/* One core reads, decodes and augments a batch. Loading takes cores from the training step, so the two never overlap
+ * for free. */
 static void fill_pipeline(struct sooth_train *t, const measured *m)
 {
     const image_times *of = &m->images;
@@ -184,7 +186,7 @@ static void fill_pipeline(struct sooth_train *t, const measured *m)
                       .ptr);
 }
 
-/* The stage that takes most of the step; the cores are shared, so the loader's time adds to that of the layers. */
+/* Finds the stage that takes most of the step. Loading and layers share the cores, so their times add up. */
 static void fill_step(struct sooth_train *t)
 {
     sooth_train_totals *to = &t->totals;

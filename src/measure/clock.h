@@ -1,4 +1,4 @@
-/* clock.h: time that passed, for measurements. */
+/* clock.h: elapsed time, for measurements. */
 #ifndef SOOTH_MEASURE_CLOCK_H
 #define SOOTH_MEASURE_CLOCK_H
 

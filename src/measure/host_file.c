@@ -29,7 +29,7 @@ double host_copy_rate(fail *f)
     return best;
 }
 
-/* A name of small letters, digits and hyphens. */
+/* Makes a name of small letters, digits and hyphens. */
 static str short_name(const char *cpu, arena *a)
 {
     char *to = arena_bytes(a, strlen(cpu) + 1);

@@ -27,7 +27,7 @@ image_times images_measure(const char *directory, int images, int side, int work
 #include <turbojpeg.h>
 #include <unistd.h>
 
-/* Size of a photograph in ImageNet, and a quality at which a file has about as many bytes. */
+/* Size of a photograph in ImageNet, and a JPEG quality that results in about as many bytes. */
 enum { WIDE = 500, HIGH = 375, QUALITY = 92, CHANNELS = 3, PATH_ROOM = 4096, BLOCK_BYTES = 16 << 20 };
 
 static const char FILE_NAME[] = "libturbojpeg.so.0", PACKAGE[] = "libturbojpeg0";
@@ -56,15 +56,15 @@ typedef struct pipe {
     struct turbojpeg jpeg;
     void *handle;
     char folder[PATH_ROOM];
-    int written; /* files, the large one not counted */
+    int written; /* number of files without the large one */
     int images, side;
     size_t largest;
     image_times times;
-    double *cold, *warm, *decode, *augment; /* by image */
+    double *cold, *warm, *decode, *augment; /* indexed by image */
     sooth_error *error;
 } pipe_state;
 
-/* What one worker needs. */
+/* State of a worker. */
 typedef struct worker {
     tjhandle decoder;
     uint8_t *file, *pixels;
@@ -96,7 +96,7 @@ static bool write_file(pipe_state *p, const char *path, const void *bytes, size_
     return done;
 }
 
-/* Smooth shapes with grain: about as many bytes as a photograph of this size. */
+/* Draws smooth shapes with grain, which compress to about as many bytes as a photograph. */
 static void paint(uint8_t *pixels, uint32_t seed)
 {
     uint32_t state = seed * 2654435761u + 1;
@@ -136,7 +136,7 @@ static bool write_images(pipe_state *p)
     return done || p->error->code ? done : give_up(p, "cannot make images");
 }
 
-/* Reads a file after the system gave up its pages, or from them. Returns its size, or 0. */
+/* Reads a file, from storage or from the system's cache. Returns its size, or 0. */
 static size_t read_file(const char *path, uint8_t *to, size_t room, bool cold, double *ms)
 {
     int file = open(path, O_RDONLY | O_CLOEXEC);
@@ -159,7 +159,7 @@ static bool read_large(pipe_state *p)
     uint8_t *bytes = malloc(BLOCK_BYTES);
     if (!bytes)
         return give_up(p, "out of memory");
-    for (size_t i = 0; i < BLOCK_BYTES; i++) /* Storage that compresses must not gain from zeros. */
+    for (size_t i = 0; i < BLOCK_BYTES; i++) /* Storage that compresses data must not profit from zeros. */
         bytes[i] = (uint8_t)((i * 2654435761u) >> 13);
     bool done =
         write_file(p, path, bytes, BLOCK_BYTES) && read_file(path, bytes, BLOCK_BYTES, true, &ms) == BLOCK_BYTES;
@@ -197,7 +197,7 @@ static bool decode(const pipe_state *p, const worker *w, size_t size)
            p->jpeg.Decompress2(w->decoder, w->file, size, w->pixels, WIDE, 0, HIGH, TJPF_RGB, 0) == 0;
 }
 
-/* A crop of 224 / 256 of the shorter side, bilinear to the network's size, normalized as for ImageNet. */
+/* Crops 224 / 256 of the shorter side, resizes it bilinearly to the network's size, and normalizes as for ImageNet. */
 static void augment(const pipe_state *p, const worker *w, uint32_t seed)
 {
     static const float MEAN[CHANNELS] = {0.485f, 0.456f, 0.406f}, DEVIATION[CHANNELS] = {0.229f, 0.224f, 0.225f};

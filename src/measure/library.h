@@ -1,4 +1,4 @@
-/* library.h: opens a shared library while the program runs, so that only `sooth measure` waits for it. */
+/* library.h: opens a shared library while the program runs, so that other commands start without loading it. */
 #ifndef SOOTH_MEASURE_LIBRARY_H
 #define SOOTH_MEASURE_LIBRARY_H
 
@@ -6,13 +6,14 @@
 
 #include <stddef.h>
 
-/* A function of the library, and where its address goes. */
+/* Name of a function of the library, and where to store its address. */
 typedef struct library_symbol {
     const char *name;
     size_t offset;
 } library_symbol;
 
-/* Opens it and fills the addresses in `to`; fails with what to install. Returns a handle for library_close. */
+/* Opens the library and fills in the addresses in `to`. Fails with a hint on what to install. Returns a handle for
+ * library_close. */
 void *library_open(const char *file, const char *package, const library_symbol *symbols, size_t count, void *to,
                    fail *f);
 void library_close(void *handle);

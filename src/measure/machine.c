@@ -1,4 +1,5 @@
-/* machine.c: peaks of this machine: multiply-adds in registers, and a sum of arrays that no cache holds. */
+/* machine.c: measures the peaks of this machine: multiply-adds in registers, and a sum of arrays larger than any
+ * cache. */
 #include "measure/machine.h"
 #include "base/file.h"
 #include "base/threads.h"
@@ -10,7 +11,7 @@
 
 enum { ACCUMULATORS = 16, ROUNDS = 1 << 20, TRIES = 5 };
 
-/* The same loop for vectors of several widths. The sum is returned so that the compiler keeps the work. */
+/* The same loop for several vector widths. Returns the sum, so that the compiler keeps the work. */
 #define MULTIPLY_ADDS(NAME, TARGET, BYTES)                                                                             \
     TARGET static float NAME(float start)                                                                              \
     {                                                                                                                  \
@@ -54,8 +55,8 @@ static multiply_call widest(void)
 
 typedef struct peak_work {
     multiply_call call;
-    float *results; /* by thread */
-    float *arrays;  /* three, one after another */
+    float *results; /* indexed by thread */
+    float *arrays;  /* three arrays, one after another */
     int64_t elements, threads;
 } peak_work;
 
@@ -76,7 +77,7 @@ static void triad_part(void *context, size_t item, size_t worker)
         a[i] = b[i] + 3 * c[i];
 }
 
-/* The shortest of some tries: other programs only make it longer. */
+/* Returns the shortest of several tries, because other programs only make a try longer. */
 static double shortest_ms(thread_work work, peak_work *w, size_t threads)
 {
     double best = 0;
@@ -91,7 +92,7 @@ static double shortest_ms(thread_work work, peak_work *w, size_t threads)
 
 void machine_measure(machine *m, size_t threads, fail *f)
 {
-    enum { ELEMENTS = 32 << 20 }; /* of an array: 128 MiB */
+    enum { ELEMENTS = 32 << 20 }; /* elements of an array of 128 MiB */
     peak_work w = {.call = widest(), .elements = ELEMENTS, .threads = (int64_t)threads};
     w.results = calloc(threads, sizeof *w.results);
     w.arrays = calloc(3, (size_t)ELEMENTS * sizeof(float));

@@ -1,4 +1,4 @@
-/* machine.h: what this machine can do at most: floating-point operations and bytes from memory per second. */
+/* machine.h: peak rates of this machine: floating-point operations and bytes from memory per second. */
 #ifndef SOOTH_MEASURE_MACHINE_H
 #define SOOTH_MEASURE_MACHINE_H
 
@@ -12,9 +12,10 @@ typedef struct machine {
     double memory_mib;
 } machine;
 
-/* Name, cores, memory: nothing is timed. */
+/* Reads name, cores and memory; measures nothing. */
 machine machine_of(size_t threads);
-/* Times both peaks on that many threads, in some tenths of a second, and keeps the larger of the new and the old. */
+/* Measures both peaks with that many threads, in some tenths of a second. Keeps the larger of the old and new
+ * values. */
 void machine_measure(machine *m, size_t threads, fail *f);
 
 #endif

@@ -1,11 +1,11 @@
-/* measure.c: warm-up, repetitions and quartiles of a training step, library by library. */
+/* measure.c: measures a training step for each library: warm-up, repetitions, quartiles. */
 #include "measure/measure.h"
 #include "base/threads.h"
 #include "measure/clock.h"
 
 #include <stdlib.h>
 
-enum { LEAST_SIDE = 32 }; /* pixels of an input that can be a photograph */
+enum { LEAST_SIDE = 32 }; /* smallest side of an input that can be a photograph */
 
 static int by_value(const void *a, const void *b)
 {
@@ -27,7 +27,7 @@ typedef struct measurer {
     fail *fail;
     run *run;
     int32_t *labels;
-    double *samples; /* by repetition, layer and pass; then the whole steps */
+    double *samples; /* indexed by repetition, layer and pass; the times of whole steps come last */
 } measurer;
 
 static double *sample_at(const measurer *c, int repetition, int layer, int pass)
@@ -83,7 +83,7 @@ static void summarize(measurer *c, measured_run *to)
         to->bytes[i] = (int64_t)c->run->bytes[i];
 }
 
-/* The jump of a failure ends here, so that the run's memory is freed; then the failure goes on to the caller. */
+/* Catches a failure, so that the run's memory is freed, and passes it on to the caller. */
 static bool run_guarded(measurer *c, measured_run *to, bool saves, fail *own)
 {
     if (setjmp(own->jump))
@@ -132,7 +132,7 @@ static run_library library_named(str name, fail *f)
               (int)(name.len < 60 ? name.len : 60), name.ptr);
 }
 
-/* Those asked for, or all that are installed. */
+/* Returns the requested libraries, or all that are installed. */
 static int choose_libraries(const measure_options *o, run_library to[RUN_LIBRARIES], fail *f)
 {
     int count = 0;
@@ -157,7 +157,7 @@ static int choose_libraries(const measure_options *o, run_library to[RUN_LIBRARI
     return count;
 }
 
-/* Weights with gradients and momentum, and feature maps with gradients: a lower bound on what a run allocates. */
+/* Lower bound on the memory of a run: weights with gradients and momentum, and feature maps with gradients. */
 static void check_memory(const run_net *net, double memory_mib, fail *f)
 {
     double bytes = 0;
@@ -172,7 +172,7 @@ static void check_memory(const run_net *net, double memory_mib, fail *f)
                   bytes / 1048576, memory_mib);
 }
 
-/* Networks over images get the input pipeline too. */
+/* Measures the input pipeline of networks on images. */
 static void measure_images(measured *m, const measure_options *o, fail *f)
 {
     const run_shape *x = &m->net->values[m->net->input].shape;
@@ -201,7 +201,7 @@ measured *measure(sooth_model *model, const measure_options *options, arena *a, 
     c.samples = ARENA_ARRAY(a, double, (size_t)options->repeat *((size_t)m->net->layer_count * RUN_PASSES + 1));
     for (int i = 0; i < m->run_count; i++)
         measure_library(&c, libraries[i], i);
-    /* Other programs may have taken the cores the first time. */
+    /* Measures again, because other programs may have used the cores the first time. */
     machine_measure(&m->machine, (size_t)m->threads, f);
     return m;
 }

@@ -8,17 +8,17 @@
 #include "measure/state.h"
 
 typedef struct measure_options {
-    const char *libraries; /* names, separated by commas; NULL: those that are there, else an error */
+    const char *libraries; /* names separated by commas; NULL: all installed ones */
     int threads;           /* 0: all cores */
     int warmup, repeat;
-    double rate, momentum; /* of SGD */
-    bool renews_data;      /* each step gets another batch */
-    str load;              /* bytes of a safetensors file with parameters; empty: none */
-    const char *load_path; /* for messages */
-    int images;            /* files of the input pipeline; 0: it is not measured */
-    int workers;           /* that load images; 0: as many as threads */
-    const char *directory; /* for those files */
-    state_put save;        /* NULL: nothing is saved; gets the state after the first step of the first library */
+    double rate, momentum; /* settings of SGD */
+    bool renews_data;      /* gives each step another batch */
+    str load;              /* bytes of a safetensors file with parameters; empty if there is none */
+    const char *load_path; /* path of that file, for messages */
+    int images;            /* number of files for the input pipeline; 0: does not measure it */
+    int workers;           /* workers that load images; 0: as many as threads */
+    const char *directory; /* directory for those files */
+    state_put save;        /* receives the state after the first step of the first library; NULL: nothing is saved */
     void *save_context;
 } measure_options;
 
@@ -35,9 +35,9 @@ typedef struct measured_layer {
 
 typedef struct measured_run {
     run_library library;
-    measured_layer *layers; /* of the net */
-    measured_time step_ms;  /* forward, backward and update by the clock, once */
-    double *losses;         /* of each step, warm-up included */
+    measured_layer *layers; /* indexed by layer of the net */
+    measured_time step_ms;  /* time of forward, backward and update together */
+    double *losses;         /* loss of each step, including the warm-up */
     int64_t bytes[RUN_PARTS];
 } measured_run;
 
@@ -46,23 +46,23 @@ typedef struct measured {
     machine machine;
     int run_count, steps, threads;
     measured_run runs[RUN_LIBRARIES];
-    image_times images;         /* images is 0 if they were not measured */
-    const char *images_missing; /* why they were not; NULL */
+    image_times images;         /* `images` is 0 if it was not measured */
+    const char *images_missing; /* reason why it was not measured; NULL otherwise */
 } measured;
 
-/* What a roofline predicts for a pass: the longer of its operations at the peak and its bytes at the bandwidth. */
+/* Roofline time of a pass: the longer of its operations at the peak and its bytes at the bandwidth. */
 double measure_roofline_ms(const measured *m, const sooth_model *model, int layer, run_pass pass);
 double measure_pass_flops(const measured *m, const sooth_model *model, int layer, run_pass pass);
 
-/* Measures the bound model. Everything is in the arena; fails through `f`. */
+/* Measures the bound model. Allocates everything in the arena; fails through `f`. */
 measured *measure(sooth_model *model, const measure_options *options, arena *a, fail *f);
 
-/* The answer for the writers of src/report; run `index` of the measurement. */
+/* Makes the answer for the writers of src/report from run `index` of the measurement. */
 struct sooth_train;
 void measure_answer(struct sooth_train *t, const sooth_model *model, const measured *m, int index);
 
-/* The report: that of `sooth train-phase` for the first library, with `measured` fields; then libraries side by side and,
- * with `compares`, the roofline of this processor. The caller frees *bytes. */
+/* Writes the report: that of `sooth train-phase` for the first library, with `measured` fields, then all libraries
+ * side by side and, with `compares`, the roofline of this processor. The caller frees *bytes. */
 sooth_status measure_report(struct sooth_train *t, const sooth_model *model, const measured *m, bool compares,
                             const sooth_report_options *options, char **bytes, size_t *size, sooth_error *error);
 

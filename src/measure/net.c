@@ -10,7 +10,7 @@ typedef struct reader {
     arena *arena;
     fail *fail;
     run_net *run;
-    int *value_of; /* by value_id: index of the run's value, or NO_RUN */
+    int *value_of; /* indexed by value_id: index of the run's value, or NO_RUN */
     const node *node;
     run_layer *layer;
 } reader;
@@ -109,7 +109,7 @@ static void read_pair(const reader *r, const char *name, int64_t to[2], int64_t 
         to[i] = ints[i];
 }
 
-/* The padding at the end follows from the output's size, whatever rounding or automatic padding the file asks for. */
+/* Computes the padding at the end from the output's size, which covers any rounding and automatic padding. */
 static void read_padding(const reader *r, run_window *w, const run_shape *x, const run_shape *y)
 {
     int32_t count;
@@ -354,7 +354,7 @@ static void read_node(reader *r, int index)
     for (int i = 1; i < r->node->output_count; i++)
         if (r->node->outputs[i] != NO_VALUE && l->kind != RUN_BATCH_NORM && l->kind != RUN_RESHAPE)
             refuse(r, "measure cannot compute its further outputs");
-    /* The shape is read before the inputs are, because windows need it. */
+    /* Reads the shape before the inputs, because windows need it. */
     l->output = add_value(r, r->node->outputs[0], r->run->layer_count - 1);
     OPERATORS[row].read(r);
     bool has_gradient = l->params[0] != NO_RUN;
@@ -393,13 +393,13 @@ static void add_loss(reader *r)
                      .params = {NO_RUN, NO_RUN, NO_RUN, NO_RUN}};
 }
 
-/* True if backward of the layer reads its own output. */
+/* True if the layer's backward pass reads its own output. */
 static bool keeps_output(const run_layer *l)
 {
     return l->kind == RUN_UNARY || l->kind == RUN_SOFTMAX || l->kind == RUN_MAX_POOL;
 }
 
-/* True if the result and the gradient of the function follow from its result. */
+/* True if the result is enough to compute the function's gradient. */
 static bool works_in_place(const run_layer *l)
 {
     return l->kind == RUN_UNARY && (l->unary == UNARY_RELU || l->unary == UNARY_CLIP);

@@ -1,4 +1,4 @@
-/* net.h: a bound network made ready to run: layers with decoded attributes, tensors, parameters.
+/* net.h: a bound network in a form that can run: layers with decoded attributes, tensors, parameters.
  *
  * Images are (N,C,H,W) in float32. The last layer is the loss: cross entropy of the network's output with labels. */
 #ifndef SOOTH_MEASURE_NET_H
@@ -15,8 +15,8 @@ typedef enum run_kind {
     RUN_UNARY,
     RUN_MAX_POOL,
     RUN_AVERAGE_POOL,
-    RUN_SUM,     /* of two tensors with broadcasting */
-    RUN_PRODUCT, /* the same */
+    RUN_SUM,     /* of two tensors, with broadcasting */
+    RUN_PRODUCT, /* of two tensors, with broadcasting */
     RUN_CONCAT,
     RUN_RESHAPE, /* the same elements in the same order */
     RUN_LRN,
@@ -47,14 +47,14 @@ typedef struct run_shape {
 typedef struct run_value {
     const char *name;
     run_shape shape;
-    int producer; /* layer; NO_RUN for the input */
+    int producer; /* layer that computes it; NO_RUN for the input */
     int readers;
-    int shares; /* value whose memory it takes over: of a layer that works in place; NO_RUN */
+    int shares; /* for a layer that works in place: the value whose memory it overwrites; otherwise NO_RUN */
     bool has_gradient;
 } run_value;
 
 typedef enum run_role { ROLE_WEIGHT, ROLE_BIAS, ROLE_SCALE, ROLE_MEAN, ROLE_VARIANCE } run_role;
-/* Parameter or, for means and variances of batch norms, buffer. */
+/* A parameter, or a buffer (mean or variance of a batch norm). */
 typedef struct run_param {
     const char *name;
     run_shape shape;
@@ -72,16 +72,16 @@ typedef struct run_window {
 typedef struct run_layer {
     run_kind kind;
     const char *name, *op;
-    int node; /* layer of the model; NO_RUN for the loss */
+    int node; /* index of the model's layer; NO_RUN for the loss */
     int input_count;
     const int *inputs;
-    int output;             /* NO_RUN for the loss */
-    int params[RUN_PARAMS]; /* weight, bias; of batch norms also mean, variance. NO_RUN: none */
+    int output;             /* value of the result; NO_RUN for the loss */
+    int params[RUN_PARAMS]; /* weight, bias; for batch norms also mean, variance. NO_RUN if absent */
     run_window window;
     run_unary unary;
-    double a, b; /* of unary functions; a: epsilon of a batch norm, b: its momentum; of LRN alpha and beta */
+    double a, b; /* parameters of a unary function. Batch norm: a is epsilon, b is the momentum. LRN: alpha and beta. */
     double bias;
-    int64_t size; /* of LRN's window */
+    int64_t size; /* size of LRN's window */
     int axis;
     bool is_turned; /* the weight of a linear layer is (out, in) */
     int64_t macs;

@@ -19,7 +19,7 @@ void onednn_close(run *r)
     (void)r;
 }
 
-/* Without oneDNN every tensor is row-major, so that nothing asks for the following. */
+/* Without oneDNN every tensor is row-major, so these functions are never called. */
 size_t onednn_bytes(const run_layout *layout)
 {
     (void)layout;
@@ -74,7 +74,7 @@ void onednn_open(run *r)
     static const library_symbol SYMBOLS[] = {
         ONEDNN_FUNCTIONS(ONEDNN_SYMBOL){"omp_set_num_threads", offsetof(struct onednn, omp_set_num_threads)}};
     struct onednn *o = ARENA_NEW(r->arena, struct onednn);
-    /* Threads of OpenMP that wait for work must not keep the cores from others. */
+    /* Makes OpenMP's idle threads sleep, so that they leave the cores to others. */
     setenv("OMP_WAIT_POLICY", "passive", 0);
     o->handle = library_open(FILE_NAME, PACKAGE, SYMBOLS, sizeof SYMBOLS / sizeof *SYMBOLS, o, r->fail);
     r->onednn = o;
@@ -103,7 +103,7 @@ void onednn_close(run *r)
     o->primitive_attr_destroy(o->attributes);
     o->stream_destroy(o->stream);
     o->engine_destroy(o->engine);
-    /* The library stays open: threads of OpenMP may still run in it. */
+    /* Never closes the library, because OpenMP's threads may still run in it. */
     r->onednn = NULL;
 }
 
@@ -252,7 +252,7 @@ static one_reorder *find_reorder(run *r, const one_md *from, const one_md *to)
     dnnl_primitive_desc_t desc = NULL;
     made->from = *from;
     made->to = *to;
-    /* The library allocates its own workspace here: reorders are made while the step runs. */
+    /* The library allocates its own workspace here, because reorders are made while the step runs. */
     one_check(r, o->reorder_primitive_desc_create(&desc, from, o->engine, to, o->engine, NULL));
     one_call *c = &made->call;
     c->desc = desc;
@@ -302,7 +302,7 @@ static void backward_data(run *r, int layer)
 
 static const char *algorithm(const run *r, int layer)
 {
-    const one_call *c = r->states[layer]; /* the forward pass is the first member of every state */
+    const one_call *c = r->states[layer]; /* the forward pass is the first member of every layer's state */
     const char *text = "";
     r->onednn->primitive_desc_query(c->desc, dnnl_query_impl_info_str, 0, (void *)&text);
     return text;

@@ -6,7 +6,7 @@
 
 #include <oneapi/dnnl/dnnl.h>
 
-/* The functions that are used; the library is opened while the program runs. */
+/* Functions that are used. The library is opened while the program runs. */
 #define ONEDNN_FUNCTIONS(F)                                                                                            \
     F(engine_create)                                                                                                   \
     F(engine_destroy)                                                                                                  \
@@ -59,7 +59,7 @@ enum { ONE_ARGS = 12 };
 /* A primitive and its arguments; their addresses are set for each run. */
 typedef struct one_call {
     dnnl_primitive_desc_t desc;
-    dnnl_primitive_t primitive; /* NULL: there is none */
+    dnnl_primitive_t primitive; /* NULL if there is none */
     dnnl_exec_arg_t args[ONE_ARGS];
     int count;
 } one_call;
@@ -84,7 +84,7 @@ struct onednn {
     struct {
         one_call **items;
         int32_t count, capacity;
-    } calls; /* to be destroyed */
+    } calls; /* primitives to destroy at the end */
     struct {
         one_reorder **items;
         int32_t count, capacity;
@@ -93,23 +93,23 @@ struct onednn {
 
 /* Fails if the status is an error. */
 void one_check(const run *r, dnnl_status_t status);
-/* Row-major descriptor; `turned`: of two dimensions, the second has the larger stride. */
+/* Returns a row-major descriptor. With `turned`, the second of two dimensions has the larger stride. */
 one_md one_row_major(const run *r, int rank, const int64_t *dims, bool turned);
 one_md one_any(int rank, const int64_t *dims);
 bool one_same(const run *r, const one_md *a, const one_md *b);
 size_t one_bytes(const run *r, const one_md *md);
-one_md one_tensor(const run *r, int value); /* of a tensor between layers */
-/* NULL if both are the same. */
+one_md one_tensor(const run *r, int value); /* descriptor of a tensor between layers */
+/* Returns the conversion between two layouts; NULL if they are equal. */
 const run_layout *one_layout(const run *r, const one_md *md, const one_md *row_major);
 void one_set_output(run *r, int layer, const one_md *md);
 
-/* Makes a primitive of an operator's descriptor; false if the library has none. */
+/* Makes a primitive from an operator's descriptor; false if the library has none. */
 bool one_make(run *r, int layer, one_call *c, const void *operator, dnnl_primitive_desc_t hint);
-/* The same of a primitive descriptor that was created. */
+/* The same for a primitive descriptor that exists already. */
 bool one_make_of(run *r, int layer, one_call *c, dnnl_status_t status, dnnl_primitive_desc_t desc);
 const one_md *one_query(const run *r, const one_call *c, dnnl_query_t what);
 void one_arg(const run *r, one_call *c, int argument, const one_md *md);
-/* Runs it on data in the order of one_arg. */
+/* Runs the primitive on data in the order of the one_arg calls. */
 void one_run(run *r, one_call *c, void *const data[]);
 void one_copy(run *r, const one_md *from, const float *source, const one_md *to, float *target);
 

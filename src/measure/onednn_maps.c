@@ -9,9 +9,9 @@
 typedef struct map {
     one_call forward, backward;
     one_md x, y;
-    void *workspace;   /* between forward and backward; of softmax and the loss their result */
-    float *statistics; /* of a batch norm: mean, variance */
-    bool uses_output;  /* backward reads the output in place of the input */
+    void *workspace;   /* data from forward to backward; softmax and loss keep their result here */
+    float *statistics; /* mean and variance of a batch norm */
+    bool uses_output;  /* the backward pass reads the output instead of the input */
 } map;
 
 static one_md input_md(const run *r, int layer, int i)
@@ -19,7 +19,7 @@ static one_md input_md(const run *r, int layer, int i)
     return one_tensor(r, run_layer_of(r, layer)->inputs[i]);
 }
 
-/* Keeps what a primitive hands from forward to backward. */
+/* Keeps the workspace that a primitive passes from forward to backward. */
 static void keep_workspace(run *r, map *m)
 {
     const one_md *md = one_query(r, &m->forward, dnnl_query_workspace_md);
@@ -53,7 +53,8 @@ static bool prepare_norm(run *r, int layer, map *m)
     one_arg(r, &m->forward, DNNL_ARG_DST, &m->x);
     one_arg(r, &m->backward, DNNL_ARG_SRC, &m->x);
     one_arg(r, &m->backward, DNNL_ARG_SCALE, &each);
-    one_arg(r, &m->backward, DNNL_ARG_SHIFT, &each); /* counted as an input, though backward does not read it */
+    /* an input of the primitive that its backward pass does not read */
+    one_arg(r, &m->backward, DNNL_ARG_SHIFT, &each);
     one_arg(r, &m->backward, DNNL_ARG_MEAN, &each);
     one_arg(r, &m->backward, DNNL_ARG_VARIANCE, &each);
     one_arg(r, &m->backward, DNNL_ARG_DIFF_DST, &m->x);
@@ -170,7 +171,7 @@ static bool make_pool(run *r, int layer, map *m)
                            : w->counts_padding     ? dnnl_pooling_avg_include_padding
                                                    : dnnl_pooling_avg_exclude_padding;
     for (int i = 0; i < 2; i++) {
-        /* PyTorch does not count padding that rounding up adds. */
+        /* PyTorch does not count padding that comes from rounding up. */
         if (w->dilation[i] != 1 || (w->counts_padding && w->after[i] > w->before[i]))
             return false;
         strides[i] = w->stride[i];
@@ -276,7 +277,7 @@ static bool prepare_sum(run *r, int layer, map *m)
     const run_shape *a = &r->net->values[l->inputs[0]].shape, *b = &r->net->values[l->inputs[1]].shape;
     one_md operands[2] = {input_md(r, layer, 0), input_md(r, layer, 1)};
     dnnl_primitive_desc_t desc = NULL;
-    /* The gradient is handed on as it is, so that both operands must have the layout of the sum. */
+    /* Both operands share the gradient, so they must have the layout of the sum. */
     if (a->elements != b->elements || !one_same(r, &operands[0], &operands[1]))
         return false;
     dnnl_status_t status = r->onednn->sum_primitive_desc_create(&desc, &operands[0], 2, (float[]){1, 1}, operands,
@@ -300,7 +301,7 @@ static void sum_backward(run *r, int layer)
         }
 }
 
-/* Where operand i is in the joined tensor. */
+/* Returns the descriptor of operand i inside the joined tensor. */
 static bool part_md(const run *r, int layer, int i, const one_md *joined, one_md *part)
 {
     const run_layer *l = run_layer_of(r, layer);
@@ -410,7 +411,7 @@ static void forward(run *r, int layer)
     }
 }
 
-/* Layers with one input: what backward reads, gradients, and the workspace. */
+/* Sets up layers with one input: what backward reads, gradients, and the workspace. */
 static void single_backward(run *r, int layer, map *m)
 {
     if (!run_wants(r, layer, 0))

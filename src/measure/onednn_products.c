@@ -1,14 +1,14 @@
 /* onednn_products.c: convolutions and products with weights through oneDNN, in the layouts that it prefers. Tensors
- * stay in the layout of the layer before; they are copied where a primitive wants another one. */
+ * keep the layout of the previous layer, and are copied if a primitive needs another one. */
 #ifdef SOOTH_ONEDNN
 #include "measure/onednn.h"
 #include "measure/plain.h"
 
 typedef struct product {
     one_call forward, data, weights;
-    one_md x, y, w;   /* as tensors and parameters are stored */
-    one_md x_forward; /* as the forward pass reads it */
-    float *x_copy;    /* in that layout; NULL: as stored */
+    one_md x, y, w;   /* layouts of tensors and parameters in memory */
+    one_md x_forward; /* layout in which the forward pass reads x */
+    float *x_copy;    /* copy of x in that layout; NULL if x has it already */
     one_md dx, dy_data, w_data;
     one_md x_weights, dy_weights, dw;
 } product;
@@ -131,7 +131,7 @@ static bool prepare(run *r, int layer)
     shapes s = shapes_of(r, layer);
     const run_shape *x = &r->net->values[l->inputs[0]].shape;
     product *p = ARENA_NEW(r->arena, product);
-    /* A product over the last of more than two dimensions reads them as rows, so that they must be row-major. */
+    /* A product over the last of more than two dimensions reads rows, so tensors must be row-major. */
     bool is_folded = !s.is_conv && x->rank != 2;
     if (is_folded && r->tensors[l->inputs[0]].layout)
         return false;
@@ -167,7 +167,7 @@ static void forward(run *r, int layer)
     one_run(r, &p->forward, data);
 }
 
-/* The tensor in another layout: the same memory, or a copy with a reference of its own in *copy. */
+/* Returns the tensor in another layout: the same memory, or a copy, which *copy then refers to. */
 static void *in_layout(run *r, const one_md *from, float *data, const one_md *to, run_buffer **copy)
 {
     *copy = NULL;

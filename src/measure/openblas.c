@@ -1,5 +1,5 @@
-/* openblas.c: convolutions as im2col and a product of matrices for each image, as Caffe ran them, and products with
- * weights, through OpenBLAS. */
+/* openblas.c: runs convolutions and products with weights through OpenBLAS. A convolution is im2col and a matrix
+ * product for each image, as in Caffe. */
 #include "measure/library.h"
 #include "measure/plain.h"
 
@@ -64,7 +64,7 @@ void openblas_close(run *r)
 /* One image's convolution as a product: (group_out × taps) times (taps × positions). */
 typedef struct lowered {
     int64_t images, groups, group_in, group_out, high, wide, rows, columns, taps, positions;
-    bool is_plain; /* a 1 × 1 window: the image is its own matrix */
+    bool is_plain; /* a 1 × 1 window needs no im2col */
 } lowered;
 
 static lowered lowered_of(const run *r, int layer)
@@ -84,10 +84,10 @@ typedef struct columns_call {
     const lowered *e;
     const float *image;
     float *columns;
-    float *gradient; /* of the image; NULL: columns are written */
+    float *gradient; /* gradient of the image, to add to; NULL to write columns instead */
 } columns_call;
 
-/* im2col of channels first … end-1, or its transpose, which adds up gradients. */
+/* im2col of channels first … end-1, or its transpose, which adds gradients up. */
 static void columns_range(void *context, int64_t first, int64_t end)
 {
     const columns_call *c = context;
@@ -115,7 +115,7 @@ static void columns_range(void *context, int64_t first, int64_t end)
 
 static void columns_of(const run *r, int layer, const lowered *e, const float *image, float *columns, float *gradient)
 {
-    enum { LEAST = 1 << 17 }; /* elements that are worth a thread */
+    enum { LEAST = 1 << 17 }; /* least number of elements for which a thread is worth its start */
     columns_call c = {&run_layer_of(r, layer)->window, e, image, columns, gradient};
     int64_t each = e->taps / e->group_in * e->positions;
     run_parallel(r, e->group_in, LEAST / each + 1, columns_range, &c);
@@ -206,7 +206,7 @@ static void conv_data(run *r, int layer, const float *dy, float *dx)
 /* ---- products with weights --------------------------------------------------------------------------------------- */
 
 typedef struct matrix {
-    blasint rows, in, out, step; /* step: a row of the weights */
+    blasint rows, in, out, step; /* step: distance between rows of the weights */
     CBLAS_TRANSPOSE weights, other;
 } matrix;
 

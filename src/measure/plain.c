@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-enum { LEAST_ELEMENTS = 1 << 15 }; /* that are worth a thread */
+enum { LEAST_ELEMENTS = 1 << 15 }; /* least number of elements for which a thread is worth its start */
 
 static const run_shape *shape_of(const run *r, int value)
 {
@@ -40,7 +40,7 @@ static float unary(const run_layer *l, float x)
     return x;
 }
 
-/* The slope at x, where the function has the value y. A RELU and a clip that work in place have x = y. */
+/* Slope of the function at x, where its value is y. If RELU or a clip works in place, x equals y. */
 static float slope(const run_layer *l, float x, float y)
 {
     float a = (float)l->a, b = (float)l->b, s;
@@ -94,7 +94,7 @@ static void unary_back_range(void *context, int64_t first, int64_t end)
 
 /* ---- two operands ------------------------------------------------------------------------------------------------ */
 
-/* Index in a tensor of shape `s` of element `i` of shape `y`; dimensions of 1 are repeated. */
+/* Returns the index in a tensor of shape `s` that belongs to element `i` of shape `y`; dimensions of 1 are repeated. */
 static int64_t operand_index(const run_shape *s, const run_shape *y, int64_t i)
 {
     int64_t at = 0, step = 1;
@@ -121,7 +121,7 @@ static void binary_forward(const plain_call *c, const float *other, const run_sh
     }
 }
 
-/* The gradient of operand `k`, summed where it is repeated. */
+/* Computes the gradient of operand `k`; repeated elements sum theirs. */
 static void binary_backward(const plain_call *c, const float *other, const run_shape *shape,
                             const run_shape *other_shape, float *to)
 {
@@ -185,7 +185,7 @@ static void softmax_backward(const plain_call *c)
     }
 }
 
-/* Cross entropy: the state holds the probabilities. */
+/* Cross entropy; stores the probabilities in the state. */
 static double loss_forward(const plain_call *c)
 {
     double loss = 0;
@@ -323,7 +323,7 @@ static void forward(run *r, int layer)
 
 static void backward_weights(run *r, int layer)
 {
-    if (run_layer_of(r, layer)->kind == RUN_BATCH_NORM) /* comes with the gradient of the data */
+    if (run_layer_of(r, layer)->kind == RUN_BATCH_NORM) /* the same call also computes the gradient of the data */
         return;
     plain_call c = call_of(r, layer);
     run_buffer *dy = run_plain_gradient(r, layer);
@@ -337,7 +337,7 @@ static void backward_weights(run *r, int layer)
     run_drop(dy);
 }
 
-/* Sums hand their gradient on; other pairs compute one for each operand. */
+/* Sums pass their gradient on unchanged; other pairs compute one gradient per operand. */
 static void binary_back(run *r, int layer, plain_call *c, run_buffer *dy)
 {
     for (int i = 0; i < 2; i++) {

@@ -1,10 +1,10 @@
-/* plain.h: operators in plain C over row-major arrays: the reference, and what a library lacks. */
+/* plain.h: operators in plain C on row-major arrays: the reference, and a fallback where a library has no operator. */
 #ifndef SOOTH_MEASURE_PLAIN_H
 #define SOOTH_MEASURE_PLAIN_H
 
 #include "measure/run.h"
 
-/* Arrays of one call. Backward has dy; dx, dw, db are filled (not added to); NULL: not wanted. */
+/* Arrays of one call. The backward pass reads dy and overwrites dx, dw and db, if they are not NULL. */
 typedef struct plain_call {
     const run *r;
     const run_layer *layer;
@@ -20,7 +20,7 @@ void plain_conv_weights(const plain_call *c);
 void plain_linear(const plain_call *c);
 void plain_linear_data(const plain_call *c);
 void plain_linear_weights(const plain_call *c);
-/* db of a convolution or product: sums of dy over all but the channels. */
+/* db of a convolution or product: dy summed over all dimensions except the channels. */
 void plain_bias(const plain_call *c);
 void plain_pool(const plain_call *c); /* state: index of the maximum, int32 per output */
 void plain_pool_data(const plain_call *c);

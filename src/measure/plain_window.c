@@ -13,7 +13,7 @@ static extents extents_of(const plain_call *c)
     return (extents){x[0], x[1], x[2], x[3], y[1], y[2], y[3], x[1] / groups, y[1] / groups};
 }
 
-/* Output positions first … end-1 whose tap at `offset` is inside of an input of `size`. */
+/* Output positions first … end-1 whose tap at `offset` is inside an input of `size`. */
 static void taps_inside(int64_t offset, int64_t stride, int64_t size, int64_t outputs, int64_t *first, int64_t *end)
 {
     *first = offset < 0 ? (-offset + stride - 1) / stride : 0;
@@ -84,7 +84,7 @@ static void conv_range(void *context, int64_t first, int64_t end)
         for (int64_t k = 0; k < e.rows * e.columns; k++)
             y[k] = c->bias ? c->bias[o] : 0;
         for (int64_t in = 0; in < e.group_in; in++) {
-            float *x = (float *)c->x + (n * e.in + group * e.group_in + in) * e.high * e.wide; /* only read */
+            float *x = (float *)c->x + (n * e.in + group * e.group_in + in) * e.high * e.wide; /* never written to */
             plane(c, &e, x, y, weights_of(c, &e, c->w, o, in), NULL, PLANE_FORWARD);
         }
     }
@@ -104,7 +104,7 @@ static void conv_data_range(void *context, int64_t first, int64_t end)
         float *dx = c->dx + i * e.high * e.wide;
         memset(dx, 0, (size_t)(e.high * e.wide) * sizeof *dx);
         for (int64_t o = group * e.group_out; o < (group + 1) * e.group_out; o++) {
-            float *dy = (float *)c->dy + (n * e.out + o) * e.rows * e.columns; /* only read */
+            float *dy = (float *)c->dy + (n * e.out + o) * e.rows * e.columns; /* never written to */
             plane(c, &e, dx, dy, weights_of(c, &e, c->w, o, in), NULL, PLANE_DATA);
         }
     }
@@ -163,7 +163,7 @@ void plain_bias(const plain_call *c)
 /* ---- products with weights --------------------------------------------------------------------------------------- */
 
 typedef struct matrix_extents {
-    int64_t rows, in, out, in_step, out_step; /* steps in the weights */
+    int64_t rows, in, out, in_step, out_step; /* sizes, and strides in the weights */
 } matrix_extents;
 
 static matrix_extents matrix_of(const plain_call *c)
@@ -231,8 +231,8 @@ void plain_linear_weights(const plain_call *c)
 /* ---- pooling ----------------------------------------------------------------------------------------------------- */
 
 typedef struct box {
-    int64_t top, bottom, left, right; /* in the input, outside parts cut off */
-    float divisor;                    /* of a mean */
+    int64_t top, bottom, left, right; /* window in the input, without parts outside of it */
+    float divisor;                    /* divisor of a mean */
 } box;
 
 static box box_of(const plain_call *c, const extents *e, int64_t row, int64_t column)
@@ -240,7 +240,7 @@ static box box_of(const plain_call *c, const extents *e, int64_t row, int64_t co
     const run_window *k = &c->layer->window;
     int64_t top = row * k->stride[0] - k->before[0], left = column * k->stride[1] - k->before[1];
     int64_t bottom = top + k->size[0], right = left + k->size[1];
-    /* Padding that only rounding up adds is never counted, as in PyTorch. */
+    /* As in PyTorch, padding that comes from rounding up is never counted. */
     int64_t padded_high = e->high + k->before[0], padded_wide = e->wide + k->before[1];
     int64_t counted =
         ((bottom < padded_high ? bottom : padded_high) - top) * ((right < padded_wide ? right : padded_wide) - left);

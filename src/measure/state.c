@@ -1,4 +1,4 @@
-/* state.c: initial weights and inputs, and files with what a step computed. */
+/* state.c: initial weights and inputs, and files with the results of a step. */
 #include "measure/state.h"
 #include "base/json_read.h"
 
@@ -96,7 +96,7 @@ static const json_node *member(const json_node *object, const char *name)
     return NULL;
 }
 
-/* The elements of a tensor in the file; fails if they are not those of the parameter. */
+/* Returns the elements of a tensor in the file; fails unless they fit the parameter. */
 static const char *tensor_bytes(const run *r, const run_param *p, const json_node *entry, str data, const char *path)
 {
     const json_node *offsets = json_get(entry, "data_offsets"), *shape = json_get(entry, "shape");
@@ -165,7 +165,7 @@ static void add_text(saver *s, const char *text, size_t length)
     s->length += length;
 }
 
-/* Names come from files: what JSON does not allow in a text is escaped. */
+/* Writes a name from a file; escapes characters that JSON does not allow. */
 static void add_name(saver *s, const char *name)
 {
     char room[8];

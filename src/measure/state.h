@@ -1,4 +1,5 @@
-/* state.h: initial weights and inputs from a generator that others can repeat, and files with what a step computed.
+/* state.h: initial weights and inputs from a generator that other programs can reproduce, and files with the results of
+ * a step.
  *
  * unit(stream, i) = (mix(mix(stream) + i) >> 40) ÷ 2^24, where mix is the finalizer of SplitMix64:
  *     z += 0x9e3779b97f4a7c15; z = (z ^ z >> 30) × 0xbf58476d1ce4e5b9; z = (z ^ z >> 27) × 0x94d049bb133111eb; z ^ z >> 31
@@ -12,14 +13,14 @@
 #include "measure/run.h"
 
 void state_weights(run *r);
-/* Fills the input's tensor, and the labels (batch). */
+/* Fills the input's tensor and the labels, one per sample. */
 void state_batch(run *r, int64_t step, int32_t *labels);
 
 /* Replaces parameters by those of a safetensors file that have the same name; fails if one has another shape or type, or
  * if none is there. `path` is for messages. */
 void state_load(run *r, str bytes, const char *path);
 
-/* A safetensors file: each parameter NAME as it is, its gradient NAME.grad, and the loss. `put` gets the file in
+/* Writes a safetensors file: each parameter NAME, its gradient NAME.grad, and the loss. `put` receives the file in
  * pieces and returns false to stop. */
 typedef bool (*state_put)(void *context, const char *bytes, size_t size);
 void state_save(run *r, state_put put, void *context);

@@ -1,5 +1,5 @@
-/* write.c: what `sooth measure` adds to the report of a training step: the machine's peaks, losses, libraries side by
- * side, and the roofline. */
+/* write.c: the parts that `sooth measure` adds to the report of a training step: the machine's peaks, losses,
+ * libraries side by side, and the roofline. */
 #include "measure/measure.h"
 #include "plan/train_phase.h"
 #include "report/grid.h"
@@ -57,7 +57,7 @@ static int by_time(const void *a, const void *b)
     return (x < y) - (x > y);
 }
 
-/* Forward and backward of the layers, by each library. */
+/* Writes forward and backward times of the layers, by library. */
 static void write_libraries(writer *w)
 {
     const run_net *net = w->m->net;
@@ -105,7 +105,7 @@ static void write_libraries(writer *w)
 }
 
 static const char *const KINDS[] = {"conv", "matmul", "norm", "pool", "pointwise"};
-enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS }; /* others come after them */
+enum { KIND_COUNT = sizeof KINDS / sizeof *KINDS }; /* kinds that are not listed come last */
 
 static int kind_of(const writer *w, int layer)
 {
@@ -116,7 +116,7 @@ static int kind_of(const writer *w, int layer)
     return kind;
 }
 
-/* Sums by kind of layer and library. */
+/* Writes sums by kind of layer and library. */
 static void write_kinds(writer *w)
 {
     static const grid_column COLUMNS[] = {{"kind", CELL_LEFT, 0},       {"library", CELL_LEFT, 0},
@@ -224,7 +224,7 @@ static void json_libraries(writer *w, json *j)
     json_close(j, ']');
 }
 
-/* Further members of the object that the report of the step has written. */
+/* Adds members to the object that the report of the step has written. */
 static void write_json(writer *w)
 {
     json writer = {.out = w->out, .depth = 1, .has_items = {true, true}}, *j = &writer;
@@ -261,7 +261,7 @@ static void write_json(writer *w)
 
 /* ---- the report -------------------------------------------------------------------------------------------------- */
 
-/* Size of an object's text without its end, so that further members can follow. */
+/* Returns the length of an object's text without its end, so that members can be added. */
 static size_t open_size(const char *object, size_t size)
 {
     while (size && object[size - 1] != '}')

@@ -55,7 +55,7 @@ typedef struct memory_requests {
         held_storage *items;
         int32_t count, capacity;
     } made;                                  /* Tensors that kernels write. */
-    int64_t parts_before[MEMORY_PART_COUNT]; /* Of tensors that exist before and after all kernels; rounded. */
+    int64_t parts_before[MEMORY_PART_COUNT]; /* Rounded, of tensors that exist throughout. */
     int32_t tuned_convolutions;              /* Kinds of convolutions that cuDNN autotunes. */
     /* Bytes in the last step, without rounding, workspaces and cache: before it, at its peak, and at the end of each
      * phase. */

@@ -1,13 +1,14 @@
-/* conv_library.c: products of matrices by tile and wave, and the kernels around them, for each library. */
+/* conv_library.c: times of convolutions by library: matrix products by tile and wave, and the kernels around them. */
 #include "plan/conv_library.h"
 
 #include <math.h>
 
 static const double TILES[CONV_TILES][2] = {{128, 128}, {128, 64}, {64, 64}, {32, 32}, {8, 128}, {256, 128}};
-/* cuBLAS splits the sum of a product with few tiles; today's and an implicit GEMM until all multiprocessors work. */
+/* Limits on splitting the sum of a product with few tiles. Modern cuBLAS, and implicit GEMM, split until all
+ * multiprocessors are busy. */
 static const double LEAST_SPLIT = 512, LEAST_SPLIT_MODERN = 256, LONG_SUM = 1024, MOST_SPLIT = 16,
                     MOST_SPLIT_IMPLICIT = 64;
-/* cuFFT's tiles of the FFT algorithms, and the kernels that they serve. */
+/* Tiles of cuFFT for the FFT algorithms, and the kernels for which they are used. */
 enum { FFT_LEAST_KERNEL = 7, FFT_MOST_TILE = 64, FFT_MOST_TILE_DATA = 32 };
 enum { WINOGRAD_KERNEL = 3 };
 
@@ -25,7 +26,7 @@ static double splits_of(splitting how, double tiles, double sum, const conv_cons
     return 1;
 }
 
-/* Seconds of an m×n product over `sum` by the fastest tile, without its bytes. */
+/* Time in seconds of an m×n product with sums over `sum` elements, on the fastest tile, without memory traffic. */
 static double product_s(const conv_constants *c, const conv_product *p, const conv_gpu *g, double m, double n,
                         double sum, splitting how)
 {
@@ -64,7 +65,7 @@ static double gemm_s(const conv_constants *c, const conv_gpu *g, const conv_shap
                 bytes / (g->bytes_s * p->bandwidth));
 }
 
-/* im2col and its inverse: one thread per element, which walks over the kernel's taps. */
+/* Time of im2col or its inverse: one thread per element loops over the kernel's taps. */
 static double copy_s(const conv_constants *c, const conv_gpu *g, const conv_shape *s, double bandwidth)
 {
     double taps = s->kernel_height * s->kernel_width, places = s->out_height * s->out_width;
@@ -72,7 +73,7 @@ static double copy_s(const conv_constants *c, const conv_gpu *g, const conv_shap
     return fmax(bytes / (g->bytes_s * bandwidth), taps * c->tap_ns * 1e-9);
 }
 
-/* Today's frameworks launch while the device works; those of the libraries' time waited for each image. */
+/* Modern frameworks launch while the device works. Frameworks of 2014 to 2017 waited for each image. */
 static void add_pass(conv_times *t, double *ms, const lowering *one, const conv_shape *s, const conv_gpu *g,
                      double kernel_launch_s, double speed)
 {
@@ -87,7 +88,7 @@ static void add_pass(conv_times *t, double *ms, const lowering *one, const conv_
     *ms = images * (device_s + launch_s) * 1e3;
 }
 
-/* Every pass takes one image at a time: im2col, one product per group, and the bias as a product with ones. */
+/* Every pass handles one image at a time: im2col, one product per group, and the bias as a product with ones. */
 conv_times conv_by_cublas(const conv_constants *c, const conv_gpu *g, const conv_shape *s)
 {
     double taps = s->kernel_height * s->kernel_width, places = s->out_height * s->out_width;
@@ -125,7 +126,7 @@ static bool serves_fft(const conv_version *v, const conv_shape *s, double most_t
            fft_tile(s) <= most_tile;
 }
 
-/* Frequencies of one map; a real map has half of them twice. */
+/* Number of frequencies of a map; for real data, half of them are redundant. */
 static double frequencies(double tile)
 {
     return tile * (tile / 2 + 1);
@@ -137,7 +138,7 @@ static double fft_bytes(const conv_shape *s)
     return maps * frequencies(fft_tile(s)) * 8;
 }
 
-/* The maps and filters are transformed, multiplied as complex matrices for each frequency, and transformed back. */
+/* FFT: transforms maps and filters, multiplies complex matrices for each frequency, and transforms back. */
 static double fft_s(const conv_constants *c, const conv_gpu *g, const conv_shape *s)
 {
     double flops = 8 * s->batch * s->channels * s->outputs * frequencies(fft_tile(s));

@@ -13,16 +13,16 @@ typedef struct conv_shape {
     double outputs, out_height, out_width; /* output */
     double kernel_height, kernel_width, groups;
     double element_bytes;
-    bool is_pointwise; /* 1×1 without stride: Caffe multiplies without im2col. */
+    bool is_pointwise; /* 1×1 with stride 1, which Caffe multiplies without im2col */
     double stride;
-    bool needs_data; /* the gradient of the input */
+    bool needs_data; /* computes the gradient of the input too */
 } conv_shape;
 
 typedef struct conv_gpu {
     double flops_s, bytes_s, multiprocessors;
-    double launch_s; /* of the host; 0: that of the libraries' time */
+    double launch_s; /* host time of a launch; 0: that of frameworks of the library's time */
     bool is_kepler, is_pascal;
-    bool is_modern; /* Volta and later, with the cuBLAS of today */
+    bool is_modern; /* Volta or later, with a current cuBLAS */
 } conv_gpu;
 
 /* Parts of cuBLAS's time; 0 for cuDNN. */
@@ -34,36 +34,36 @@ typedef struct conv_times {
     double forward_ms, data_ms, weights_ms;
     conv_parts parts;
     double workspace_bytes;
-    const char *algorithm; /* of the forward pass */
+    const char *algorithm; /* algorithm of the forward pass */
 } conv_times;
 
 enum { CONV_TILES = 6 }; /* 128×128, 128×64, 64×64, 32×32, 8×128, 256×128 */
 
-/* Of a product of matrices, by library. */
+/* Constants of a library's matrix products. */
 typedef struct conv_product {
     double efficiency[CONV_TILES]; /* share of a multiprocessor's peak; 0: the library has no such tile */
     double alone;                  /* share of the peak that one thread block reaches on a multiprocessor */
-    double ramp;                   /* multiplications per output that start and end of a block cost */
+    double ramp;                   /* start and end of a block, as multiplications per output */
     double bandwidth;
     double bandwidth_backward;
     double launch_us;
-    double step_ns; /* least time of a block per multiplication of an output */
+    double step_ns; /* least time of a block per multiplication and output */
 } conv_product;
 
 typedef struct conv_version {
     char name[8];
-    double speed[3];    /* relative to R4: forward, data, weights */
-    double winograd[3]; /* gain over implicit GEMM for 3×3 without stride */
+    double speed[3];    /* speed relative to R4: forward, data, weights */
+    double winograd[3]; /* gain of Winograd over implicit GEMM for 3×3 with stride 1 */
     bool has_fft;
 } conv_version;
 
 enum { CONV_VERSIONS = 8 };
 
 typedef struct conv_constants {
-    conv_product cublas, modern, cudnn; /* cublas: before Volta; modern: cuBLAS from Volta on */
+    conv_product cublas, modern, cudnn; /* cublas: GPUs before Volta; modern: Volta and later */
     double im2col_bandwidth, col2im_bandwidth, tap_ns, split_blocks;
-    double modern_fill;               /* blocks per multiprocessor to which long sums are split */
-    double data_speed, weights_speed; /* of R4, relative to forward */
+    double modern_fill;               /* blocks per multiprocessor up to which long sums are split */
+    double data_speed, weights_speed; /* speed of R4's gradients relative to its forward pass */
     double fft_efficiency;
     double kepler, pascal;
     double error_percent;
@@ -75,7 +75,7 @@ typedef struct conv_constants {
 bool conv_constants_read(conv_constants *c, str text);
 /* The constants of data/libraries.txt. */
 bool conv_constants_shipped(conv_constants *c);
-/* Index of a version; -1: there is none of that name. */
+/* Returns the index of a version; -1 if there is none of that name. */
 int conv_version_of(const conv_constants *c, const char *name);
 
 conv_times conv_by_cublas(const conv_constants *c, const conv_gpu *g, const conv_shape *s);

@@ -1,4 +1,4 @@
-/* dataset.c: the graphs and labels of one item, and the form in which threads and processes hand them over. */
+/* dataset.c: computes the graphs and labels of one item, in a serialized form for other threads and processes. */
 #include "plan/dataset.h"
 
 #include <math.h>
@@ -51,7 +51,7 @@ static void put_error(bytes *b, sooth_status status, const char *message)
 
 static const sooth_interval UNKNOWN = {NAN, NAN, NAN};
 
-/* The smallest slice whose memory holds the upper end; "" without slices. */
+/* Returns the smallest slice whose memory is enough for the upper end of the interval; "" without slices. */
 static const char *slice_for(const sooth_gpu *gpu, const sooth_memory *memory)
 {
     const char *best = "";
@@ -144,7 +144,7 @@ static int64_t put_rows(const set_item *item, int64_t batch, bytes *b)
 
 /* ---- graphs ------------------------------------------------------------------------------------------------------ */
 
-/* Operators of the graph, each once; the codes are those of the nodes. */
+/* Writes the operators of the graph, each once, with the codes that the nodes have. */
 static int64_t put_operators(const sooth_model *model, bytes *b, arena *a)
 {
     size_t layers = sooth_layer_count(model);
@@ -170,7 +170,7 @@ static int64_t put_operators(const sooth_model *model, bytes *b, arena *a)
     return seen.count + 1;
 }
 
-/* Overwrites a number that was not known when its place was written. */
+/* Overwrites a number that was unknown when its place was reserved. */
 static void set_whole(bytes *b, size_t at, int64_t x)
 {
     if (!b->failed)
@@ -207,14 +207,14 @@ static void put_graph(const set_item *item, int64_t batch, sooth_model *model, c
     set_whole(b, counts + sizeof rows, rows + predict_labels(model, labels, b));
 }
 
-/* A function of its own because it calls setjmp. */
+/* A separate function, because it calls setjmp. */
 static sooth_status put_graphs(const set_item *item, const set_labels *labels, bytes *b, sooth_model **model, arena *a,
                                fail *f)
 {
     if (setjmp(f->jump))
         return f->error->code;
     sooth_status loaded = sooth_load_file(item->spec, model, f->error);
-    /* A file that is missing or may not be read is this item's matter; other system errors end the set. */
+    /* A missing or unreadable file only fails its own item; other system errors end the set. */
     bool is_in_reach = strncmp(item->spec, "zoo:", 4) == 0 || access(item->spec, R_OK) == 0;
     if (loaded != SOOTH_OK)
         return f->error->code = loaded == SOOTH_ERROR_SYSTEM && !is_in_reach ? SOOTH_ERROR_INPUT : loaded;

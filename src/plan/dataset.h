@@ -1,5 +1,5 @@
-/* dataset.h: what data sets are made of: items that a plan draws or that files give, their graphs, and their labels. How
- * they are stored is the caller's matter (cli/dataset_file.h). */
+/* dataset.h: the contents of data sets: items, which are drawn by a plan or given as files, their graphs, and their
+ * labels. The caller stores them (cli/dataset_file.h). */
 #ifndef SOOTH_PLAN_DATASET_H
 #define SOOTH_PLAN_DATASET_H
 
@@ -7,7 +7,7 @@
 #include "plan/set_graph.h"
 #include "plan/study_plan.h"
 
-/* GPU and setting of labels. Texts may be "" where nothing is known. */
+/* GPU and setting of labels. Unknown texts are "". */
 typedef struct set_setting {
     const char *gpu, *mig, *precision, *layout, *runtime, *mode, *optimizer, *stack;
 } set_setting;
@@ -18,7 +18,7 @@ typedef struct set_row {
     int64_t batch;
     double latency_ms, energy_j, memory_mib, utilization;
     const char *source;
-    struct set_row *next; /* of the same item */
+    struct set_row *next; /* next row of the same item */
 } set_row;
 
 /* A network, and the batches at which it is a graph of the set. */
@@ -28,7 +28,7 @@ typedef struct set_item {
     size_t batch_count;
     const sooth_dim_binding *dims;
     size_t dim_count;
-    uint64_t fingerprint; /* at the first batch; 0: not computed */
+    uint64_t fingerprint; /* at the first batch; 0 if not computed */
     const set_row *rows;
 } set_item;
 
@@ -37,17 +37,17 @@ typedef struct set_items {
     int32_t count, capacity;
 } set_items;
 
-/* Where predicted labels come from. No GPUs: there are none. */
+/* GPUs and settings of predicted labels; without GPUs there are none. */
 typedef struct set_labels {
     const sooth_gpu *const *gpus;
     size_t gpu_count;
     const char *const *precisions, *const *layouts, *const *runtimes;
-    size_t precision_count, layout_count, runtime_count; /* 0: that of the settings */
+    size_t precision_count, layout_count, runtime_count; /* 0: the one in `settings` */
     sooth_predict_options settings;
 } set_labels;
 
-/* Draws the graphs of a plan: distinct by fingerprint, the same for a seed whatever the number of threads. Everything is
- * in `a`. Fails if a family has fewer distinct networks than its count. `progress` may be NULL. */
+/* Draws the graphs of a plan: distinct by fingerprint, the same for a seed whatever the number of threads. Allocates
+ * everything in `a`. Fails if a family has fewer distinct networks than its count. `progress` may be NULL. */
 typedef struct set_drawing {
     size_t threads;
     void (*progress)(void *context, size_t drawn, size_t wanted);
@@ -55,11 +55,11 @@ typedef struct set_drawing {
 } set_drawing;
 void set_draw(const study_plan *plan, const set_drawing *how, set_items *items, arena *a, fail *f);
 
-/* Fingerprints of the items at each of their batches, in parallel: fingerprints[item][batch]; 0 where a network cannot be
- * read or bound. */
+/* Computes the fingerprints of the items at each of their batches, in parallel: fingerprints[item][batch]; 0 if a
+ * network cannot be read or bound. */
 void set_fingerprints(const set_items *items, size_t threads, uint64_t **fingerprints, arena *a, fail *f);
 
-/* Writes the graphs of an item and their labels, or why there are none, as a result of ordered_run. */
+/* Writes the graphs of an item and their labels, or the reason why there are none, as a result for ordered_run. */
 void set_item_compute(const set_item *item, const set_labels *labels, bytes *result);
 
 /* ---- reading such a result: error first; without one the graphs, each followed by its operators and labels, and at the end
@@ -84,15 +84,15 @@ typedef struct set_label {
     bool is_measured;
     sooth_interval latency_ms, energy_j, memory_mib; /* NAN: unknown */
     double utilization;
-    const char *mig_profile, *source; /* "": none */
-    const char *error;                /* "": there is a label */
+    const char *mig_profile, *source; /* "" if there is none */
+    const char *error;                /* "" if there is a label */
 } set_label;
 
-/* "" or why the item has no graphs. A failure of the system has SOOTH_ERROR_SYSTEM in `status`. */
+/* reason why the item has no graphs, or ""; system failures set SOOTH_ERROR_SYSTEM in `status` */
 const char *set_take_error(str *at, sooth_status *status, int64_t *graph_count);
 set_graph_row set_take_graph(str *at);
 set_operator set_take_operator(str *at);
 set_label set_take_label(str *at);
-const char *set_take_missing(str *at); /* "": every batch has one */
+const char *set_take_missing(str *at); /* "" if every batch has a graph */
 
 #endif

@@ -1,5 +1,5 @@
-/* dataset_draw.c: draws the graphs of a plan. Candidates of a family come in a random order without repetition; each is
- * built, and taken if it can be and no graph before it has its fingerprint. */
+/* dataset_draw.c: draws the graphs of a plan. Tries the candidates of a family in random order without repetition.
+ * Takes each that can be built and whose fingerprint is new. */
 #include "plan/dataset.h"
 
 #include <math.h>
@@ -9,7 +9,7 @@
 
 typedef struct shuffle {
     uint64_t count, mask, keys[4];
-    int half; /* of the bits */
+    int half; /* half of the number of bits */
     uint64_t next;
 } shuffle;
 
@@ -34,12 +34,13 @@ static shuffle shuffle_of(uint64_t count, uint64_t seed)
     return s;
 }
 
-/* False: there are no more. */
+/* Returns false if there are no more. */
 static bool shuffle_next(shuffle *s, uint64_t *number)
 {
     while (s->next <= s->mask) {
         uint64_t x = s->next++;
-        for (size_t i = 0; i < sizeof s->keys / sizeof *s->keys; i++) { /* each step can be undone, so none collide */
+        /* a bijection, because each step can be undone */
+        for (size_t i = 0; i < sizeof s->keys / sizeof *s->keys; i++) {
             x = x * s->keys[i] & s->mask;
             x ^= x >> s->half;
         }
@@ -54,11 +55,11 @@ static bool shuffle_next(shuffle *s, uint64_t *number)
 /* ---- fingerprints that are taken --------------------------------------------------------------------------------- */
 
 typedef struct taken {
-    uint64_t *slots; /* 0: free */
+    uint64_t *slots; /* 0 marks a free slot */
     size_t mask;
 } taken;
 
-/* False: it was there. */
+/* Adds the fingerprint; false if it is already in the set. */
 static bool take(taken *t, uint64_t fingerprint)
 {
     fingerprint = fingerprint ? fingerprint : 1;
@@ -72,7 +73,7 @@ static bool take(taken *t, uint64_t fingerprint)
 
 /* ---- fingerprints ------------------------------------------------------------------------------------------------ */
 
-/* 0: the network cannot be built. */
+/* Returns 0 if the network cannot be built. */
 static uint64_t fingerprint_of(sooth_model *model, const sooth_options *dims, arena *scratch, fail *f)
 {
     if (setjmp(f->jump) || sooth_bind(model, dims, f->error) != SOOTH_OK)
@@ -109,14 +110,14 @@ typedef struct drawing {
     arena *arena;
     fail *fail;
     taken *taken;
-    uint64_t *numbers; /* candidates of this round */
+    uint64_t *numbers; /* candidates of the current round */
     int64_t drawn;
-    size_t wanted;   /* of the whole plan */
-    bool failed;     /* the error says why */
-    const char *why; /* the first candidate that cannot be built */
+    size_t wanted;   /* number of graphs in the whole plan */
+    bool failed;     /* `error` has the reason */
+    const char *why; /* reason of the first candidate that cannot be built */
 } drawing;
 
-/* Threads only: fails through its own error. */
+/* For threads only: a failure goes to its own error. */
 static bool spec_of(const drawing *d, uint64_t number, char spec[SPACE_GRAPH_ROOM])
 {
     sooth_error error;
@@ -168,7 +169,7 @@ static void add_item(drawing *d, uint64_t number, uint64_t fingerprint)
     };
 }
 
-/* Results come in the order of the shuffle, so threads do not change what is drawn. */
+/* Results arrive in the order of the shuffle, so the number of threads does not change what is drawn. */
 static void take_result(drawing *d, size_t item, str result)
 {
     uint64_t fingerprint = (uint64_t)bytes_take_whole(&result);
@@ -181,7 +182,7 @@ static void take_result(drawing *d, size_t item, str result)
         d->how->progress(d->how->context, (size_t)d->items->count, d->wanted);
 }
 
-/* A failure must not jump over the threads that still run. */
+/* Must not longjmp, because threads are still running. */
 static bool consume(void *context, size_t item, str result)
 {
     drawing *d = context;

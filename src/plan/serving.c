@@ -1,4 +1,4 @@
-/* serving.c: sooth_serving_of: a language model as a server runs it: a pass over the prompts, then one step for each
+/* serving.c: sooth_serving_of: predicts a language model on a server: one pass over the prompts, then one step per
  * new token of all sequences. */
 #include "base/fail.h"
 
@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Binds `seq` new tokens after `past` cached ones, beside the dimensions of the caller. */
+/* Binds `seq` new tokens and `past` cached ones, in addition to the caller's dimensions. */
 static sooth_status bind_tokens(sooth_model *model, const sooth_options *dims, int64_t seq, int64_t past,
                                 sooth_error *error)
 {

@@ -6,7 +6,7 @@
 enum { HEAD = 16 };
 static const size_t LARGEST = (size_t)1 << 30; /* decompressed */
 
-/* Bytes of the columns: 3 int64, op, rank, dims and attributes of a node; two ends of an edge. */
+/* Bytes per node (3 int64; op, rank, dims and attributes) and per edge (its two ends). */
 static size_t columns_size(size_t nodes, size_t edges)
 {
     return nodes * (3 * sizeof(int64_t) + (2 + SET_DIMS + SET_ATTRIBUTES) * sizeof(int32_t)) +
@@ -60,7 +60,8 @@ static void fill_shape(sooth_value v, int32_t *rank, int32_t dims[SET_DIMS])
         dims[SET_DIMS - 1] = saturated(rest);
 }
 
-/* Height and width, or before and after by dimension, of the last two dimensions; `otherwise` where it has none. */
+/* Reads height and width, or before and after by dimension, of the last two dimensions; `otherwise` for a missing
+ * one. */
 static void window_pair(const int64_t *ints, size_t count, size_t from, int64_t otherwise, int32_t pair[2])
 {
     size_t first = count >= 2 ? from + count - 2 : from;
@@ -108,7 +109,7 @@ static void fill_attributes(const sooth_model *model, size_t layer, const sooth_
         to[SET_CHANNELS] = saturated(o.dims[o.rank - 1]);
 }
 
-/* The node that makes each value; -1: a constant. Values beyond those of the file belong to layers alone. */
+/* Returns the node that makes each value; -1 for a constant. Values beyond those of the file belong only to layers. */
 static int32_t *makers_of(const sooth_model *model, size_t inputs, size_t layers, size_t *value_count, arena *a)
 {
     size_t most = sooth_value_count(model);
@@ -265,7 +266,7 @@ static uint32_t get_u32(const char *from)
     return x;
 }
 
-/* Turns columns between the machine's byte order and that of files; nothing to do on a little-endian machine. */
+/* Converts columns between the byte order of the machine and of files; does nothing on little-endian machines. */
 static void turn_columns(char *bytes, size_t nodes, size_t size)
 {
     const uint16_t one = 1;
@@ -297,7 +298,7 @@ str set_graph_encode(const set_graph *g, arena *a)
     return (str){stored, HEAD + packed};
 }
 
-/* Edges must be in topological order and inside the graph: readers index with them. */
+/* Edges must be in topological order and inside the graph, because readers use them as indices. */
 static const char *check_graph(const set_graph *g)
 {
     for (int32_t i = 0; i < g->edge_count; i++)
@@ -317,7 +318,7 @@ const char *set_graph_decode(str stored, arena *a, set_graph *g)
         return "it has another version";
     if (nodes > LARGEST / 100 || edges > LARGEST / 8 || size != columns_size(nodes, edges) || size > LARGEST)
         return "its header contradicts itself";
-    if (size / 1100 > stored.len) /* no deflated stream is as dense: do not allocate for it */
+    if (size / 1100 > stored.len) /* zlib never compresses so much, so the claimed size is refused before allocation */
         return "its header claims more than it has";
     char *bytes = arena_room(a, size + 1, 1);
     uLongf got = (uLongf)size;

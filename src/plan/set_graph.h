@@ -32,17 +32,17 @@ typedef enum set_attribute {
     SET_DILATION_HEIGHT,
     SET_DILATION_WIDTH,
     SET_GROUPS,
-    SET_CHANNELS /* channels or units that the layer makes */
+    SET_CHANNELS /* channels or units of the layer's output */
 } set_attribute;
 
 typedef struct set_graph {
     int32_t node_count, edge_count;
-    const int64_t *macs, *params, *flops; /* by node */
+    const int64_t *macs, *params, *flops; /* indexed by node */
     const int32_t *op;                    /* set_op_code() of the operator's name */
     const int32_t *rank;
     const int32_t (*dims)[SET_DIMS];
     const int32_t (*attributes)[SET_ATTRIBUTES];
-    const int32_t (*edges)[2]; /* from, to */
+    const int32_t (*edges)[2]; /* pairs (from, to) */
 } set_graph;
 
 /* Static features of a graph: sums over its nodes. */
@@ -52,8 +52,8 @@ typedef struct set_figures {
     int32_t conv_count, dense_count, relu_count;
 } set_figures;
 
-/* Number of an operator in stored graphs: FNV-1a of its name, so files need no common list. Tables of names are in the
- * data set (`operators`). */
+/* Code of an operator in stored graphs: the FNV-1a hash of its name, so that files need no common list. A data set
+ * has a table of names (`operators`). */
 int32_t set_op_code(const char *name);
 
 /* The graph of a bound model. Allocates in `a`, and fails through it. */
@@ -61,12 +61,12 @@ set_graph set_graph_of(const sooth_model *model, arena *a);
 set_figures set_figures_of(const set_graph *g);
 /* Hash of everything in the graph: equal graphs have equal fingerprints, whatever their names. */
 uint64_t set_fingerprint(const set_graph *g);
-/* The same without anything that depends on batch or image: operators, attributes, parameters, edges. */
+/* The same, but independent of batch and image size: operators, attributes, parameters, edges. */
 uint64_t set_architecture(const set_graph *g);
 
-/* Stored form, in `a`. */
+/* Returns the stored form, in `a`. */
 str set_graph_encode(const set_graph *g, arena *a);
-/* Decodes into memory of `a`, which stays aligned. Returns NULL, or what is wrong with the bytes. */
+/* Decodes into memory of `a`. Returns NULL, or what is wrong with the bytes. */
 const char *set_graph_decode(str stored, arena *a, set_graph *g);
 
 #endif

@@ -41,7 +41,8 @@ void answer_error(response *out, unsigned status, const char *code, const char *
         out->status = 503;
 }
 
-/* HTTP's status and the code of an error. A file of an unknown kind or feature is 415; what cannot run is 422. */
+/* Returns HTTP's status and the code of an error. A file of an unknown format or feature is 415; a model that cannot
+ * run is 422. */
 static void answer_failure(response *out, const sooth_error *error, bool is_loading)
 {
     switch (error->code) {
@@ -93,7 +94,7 @@ static sooth_status find_model(const answerer *a, const question *q, request *r,
     return kept_add(a->kept, body, r->body_size, q->name, out->digest, handle, error);
 }
 
-/* The dimensions as text, to see whether a kept model is bound to them already. */
+/* Returns the dimensions as text, to compare them with those of a kept model. */
 static void describe_bound(const sooth_options *o, char text[BOUND_ROOM])
 {
     size_t used = (size_t)snprintf(text, BOUND_ROOM, "%lld", (long long)o->batch);
@@ -129,7 +130,7 @@ static sooth_status bind(kept_handle *handle, const question *q, int64_t batch, 
 typedef struct cells {
     sooth_prediction **predictions;
     sooth_refusal *refusals;
-    sooth_error *reasons; /* of the refusals */
+    sooth_error *reasons; /* errors of the refusals */
     size_t count, refused;
 } cells;
 
@@ -239,10 +240,10 @@ static sooth_status mig(const answerer *a, kept_handle *handle, question *q, res
     workload.model = handle->model;
     sooth_mig_plan *plan = NULL;
     status = sooth_mig_plan_make(&workload, 1, &options, &plan, error);
-    if (plan) /* also where the answer is no */
+    if (plan) /* written even if the answer is no */
         status = sooth_mig_plan_report(plan, &q->report, &out->bytes, &out->size, error);
     sooth_mig_plan_free(plan);
-    free(handle->bound); /* a plan binds other batches */
+    free(handle->bound); /* a plan binds other batches, so the kept binding is no longer valid */
     handle->bound = NULL;
     return status;
 }
@@ -291,8 +292,8 @@ static void answer_model(const answerer *a, request *r, response *out)
 
 /* ---- many questions ---------------------------------------------------------------------------------------------- */
 
-/* Appends a JSON text on one line: newlines between tokens and the indentation after them go. Texts in JSON have no
- * raw newlines. */
+/* Appends a JSON text on one line: removes newlines between tokens and indentation. Strings in JSON contain no raw
+ * newlines. */
 static void add_line(text *t, const char *bytes, size_t size)
 {
     for (size_t i = 0; i < size;) {

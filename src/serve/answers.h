@@ -15,7 +15,7 @@ typedef enum route {
     ROUTE_HEALTH,
     ROUTE_METRICS,
     ROUTE_OPENAPI,
-    ROUTE_PAGE, /* a file of the page */
+    ROUTE_PAGE, /* a file of the web page */
     ROUTE_NONE,
     ROUTE_COUNT,
 } route;
@@ -30,19 +30,19 @@ typedef struct request {
     const pair *pairs;
     size_t pair_count;
     bool is_json; /* the body is a JSON object, not a file */
-    void *body;   /* answer_request takes it over; NULL: none */
+    void *body;   /* owned by answer_request; NULL if there is none */
     size_t body_size;
 } request;
 
 typedef struct response {
-    unsigned status; /* of HTTP */
+    unsigned status; /* status code of HTTP */
     const char *type;
     char *bytes; /* free() */
     size_t size;
-    char digest[SHA256_TEXT]; /* of the model, which is kept; "": none */
+    char digest[SHA256_TEXT]; /* digest of the model, which stays loaded; "" if there is none */
 } response;
 
-/* What requests share. Each worker has GPUs of its own. */
+/* Data shared by requests. Each worker has GPUs of its own. */
 typedef struct answerer {
     kept *kept;
     sooth_gpus *gpus;

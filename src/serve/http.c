@@ -23,11 +23,11 @@
 
 enum {
     MOST_PAIRS = 64,
-    MOST_WAITING = 1024, /* requests before 503 */
+    MOST_WAITING = 1024, /* waiting requests; further ones get status 503 */
     MOST_CONNECTIONS = 4096,
-    IDLE_S = 20,          /* without a byte */
-    MOST_UPLOAD_S = 120,  /* for a whole body */
-    BODIES_IN_FLIGHT = 4, /* all bodies together, in largest ones */
+    IDLE_S = 20,          /* seconds without data before a connection is closed */
+    MOST_UPLOAD_S = 120,  /* seconds for a whole body */
+    BODIES_IN_FLIGHT = 4, /* limit for all bodies together, in units of the largest body */
     STOP_S = 10,
     PEER_ROOM = 64,
     URL_ROOM = 200,
@@ -40,7 +40,7 @@ typedef struct server {
     jobs *jobs;
     page page;
     answerer *answerers;
-    void **states; /* of the workers: their answerers */
+    void **states; /* answerers of the workers */
     struct MHD_Daemon *daemon;
     atomic_size_t running, body_bytes;
     atomic_bool stops;
@@ -49,7 +49,7 @@ typedef struct server {
 
 /* One request and its answer. */
 typedef struct exchange {
-    job job; /* first: a job is an exchange */
+    job job; /* first member, so that a job can be cast to an exchange */
     server *server;
     struct MHD_Connection *connection;
     request request;
@@ -83,7 +83,7 @@ static const struct {
     {"/v1/zoo", "GET", ROUTE_ZOO},          {"/healthz", "GET", ROUTE_HEALTH},         {"/readyz", "GET", ROUTE_HEALTH},
     {"/metrics", "GET", ROUTE_METRICS},     {"/v1/openapi.json", "GET", ROUTE_OPENAPI}};
 
-/* Returns the method that the path takes; NULL if there is no such path. */
+/* Returns the method that the path accepts; NULL if there is no such path. */
 static const char *find_route(const server *s, const char *url, route *found)
 {
     for (size_t i = 0; i < sizeof ROUTES / sizeof *ROUTES; i++)
@@ -125,7 +125,7 @@ static void add_headers(const exchange *x, struct MHD_Response *r)
         add_header(r, MHD_HTTP_HEADER_CONNECTION, "close");
 }
 
-/* Hands the answer to the daemon; false if it cannot, which ends the connection. */
+/* Passes the answer to the daemon; false on failure, which ends the connection. */
 static bool queue(exchange *x, struct MHD_Response *r)
 {
     if (!r)
@@ -141,7 +141,7 @@ static bool queue(exchange *x, struct MHD_Response *r)
     return is_done;
 }
 
-/* Sends x->response and gives its bytes away. */
+/* Sends x->response, which takes over its bytes. */
 static bool send_response(exchange *x)
 {
     x->status = x->response.status ? x->response.status : 503;
@@ -159,7 +159,7 @@ static bool send_error(exchange *x, unsigned status, const char *code, const cha
     return send_response(x);
 }
 
-/* Sends bytes that outlive every request. */
+/* Sends bytes that live longer than any request. */
 static bool send_lasting(exchange *x, const char *type, const char *bytes, size_t size)
 {
     x->status = 200;
@@ -205,7 +205,7 @@ static void release_body(exchange *x)
     atomic_fetch_sub(&x->server->body_bytes, x->bytes_in);
 }
 
-/* A worker answers and wakes the connection. */
+/* Runs in a worker: computes the answer and wakes the connection. */
 static void run_job(job *self, void *worker)
 {
     exchange *x = (exchange *)self;
@@ -259,7 +259,8 @@ static enum MHD_Result take_pair(void *of, enum MHD_ValueKind kind, const char *
     return MHD_YES;
 }
 
-/* A page of another site can reach a server on this machine under a name of its own; such names are refused. */
+/* Refuses requests under a foreign host name, because a page of another site could otherwise reach a server on this
+ * machine. */
 static bool is_own_host(const server *s, const char *host)
 {
     static const char *const NAMES[] = {"localhost", "127.0.0.1", "[::1]"};
@@ -273,8 +274,8 @@ static bool is_own_host(const server *s, const char *host)
     return false;
 }
 
-/* A body that is somewhat too large is read to its end, because many clients read no answer before that.
- * Answers a request whose head shows that it cannot be answered; false: it may go on. */
+/* Answers a request that its head already rules out; false if it may continue. A body that is slightly too large is
+ * read to its end, because many clients read no answer before that. */
 static bool refuse(exchange *x)
 {
     server *s = x->server;
@@ -328,7 +329,7 @@ static exchange *begin(server *s, struct MHD_Connection *connection, const char 
     return x;
 }
 
-/* Adds a piece of the body; false ends the connection. */
+/* Adds a piece of the body; returns false to end the connection. */
 static bool add_body(exchange *x, const char *bytes, size_t size)
 {
     server *s = x->server;
@@ -471,7 +472,7 @@ static void close_server(server *s)
     page_free(&s->page);
 }
 
-/* As many connections as this process may have files, with some to spare. */
+/* Number of connections: as many as this process may open files, less a reserve. */
 static unsigned connections(void)
 {
     struct rlimit files;
@@ -520,7 +521,7 @@ static void announce(const server *s)
                 "proxy with both before it, or use --bind 127.0.0.1\n");
 }
 
-/* Takes no new connections, and lets requests that run finish. */
+/* Accepts no new connections, and lets running requests finish. */
 static void stop(server *s)
 {
     atomic_store(&s->stops, true);
@@ -566,7 +567,8 @@ int serve_run(const serve_options *options)
     sigemptyset(&ends);
     sigaddset(&ends, SIGTERM);
     sigaddset(&ends, SIGINT);
-    pthread_sigmask(SIG_BLOCK, &ends, NULL); /* before any thread starts: the main thread waits for them */
+    /* set before any thread starts, because the main thread waits for these signals */
+    pthread_sigmask(SIG_BLOCK, &ends, NULL);
     int code = run(s, &ends);
     close_server(s);
     free(s);

@@ -7,17 +7,17 @@
 
 typedef struct jobs jobs;
 typedef struct job job;
-/* Part of what a job is about. */
+/* Base of a job. */
 struct job {
     job *next;
-    void (*run)(job *self, void *worker); /* `worker` is the thread's own state */
+    void (*run)(job *self, void *worker); /* `worker` is the state of the thread */
 };
 
-/* Starts `workers` threads; `states` has one pointer for each. NULL if no thread starts. */
+/* Starts `workers` threads with one pointer each from `states`. Returns NULL if no thread starts. */
 jobs *jobs_open(size_t workers, void *const *states, size_t most_waiting);
-/* False: too many jobs wait. */
+/* Returns false if too many jobs are waiting. */
 bool jobs_add(jobs *j, job *job);
-/* Runs the jobs that wait, then ends the threads. */
+/* Runs all waiting jobs, then ends the threads. */
 void jobs_close(jobs *j);
 
 #endif

@@ -1,5 +1,5 @@
-/* kept.c: loaded models for further questions, see kept.h. An entry has the bytes of its file, which its models refer
- * to, and idle models: a model answers one request at a time, so parallel requests load further ones. */
+/* kept.c: keeps models loaded for later requests, see kept.h. An entry has the bytes of its file, which its models
+ * refer to, and idle models: a model answers one request at a time, so parallel requests load further ones. */
 #include "serve/kept.h"
 
 #include <pthread.h>
@@ -15,11 +15,11 @@ struct kept_entry {
     char *name;
     void *bytes; /* NULL for the zoo */
     size_t size;
-    size_t counted; /* of the limit: bytes and idle models */
-    size_t users;   /* handles that are out */
+    size_t counted; /* bytes that count towards the limit: file and idle models */
+    size_t users;   /* number of handles in use */
     kept_handle idle[MOST_IDLE];
     size_t idle_count;
-    size_t model_bytes; /* estimate for one model */
+    size_t model_bytes; /* estimated bytes of one model */
 };
 typedef struct kept_entry entry;
 
@@ -96,7 +96,7 @@ static entry *find(kept *k, const char *key)
     return NULL;
 }
 
-/* Drops the oldest models that nobody uses until the limit holds. The list of the dropped is freed without the lock. */
+/* Removes the oldest unused models until the limit holds. The caller frees the removed ones without the lock. */
 static entry *shrink(kept *k)
 {
     entry *dropped = NULL;
@@ -129,7 +129,7 @@ static sooth_status load(const entry *e, sooth_model **model, sooth_error *error
                     : sooth_load_file(e->key, model, error);
 }
 
-/* Hands out an idle model of the entry, or a new one. The entry counts as used, so it stays. */
+/* Returns an idle model of the entry, or a new one. The entry counts as used, so it is not removed. */
 static sooth_status hand_out(kept *k, entry *e, kept_handle *handle, sooth_error *error)
 {
     *handle = (kept_handle){.entry = e};
@@ -172,7 +172,7 @@ static entry *new_entry(const char *key, const char *name, void *bytes, size_t s
     return e;
 }
 
-/* Adds an entry whose first model is loaded, or joins the one that another request added meanwhile. */
+/* Adds an entry with its first model. If another request added the same entry meanwhile, joins it. */
 static void add_entry(kept *k, entry *made, kept_handle *handle)
 {
     entry *extra = NULL;
@@ -187,7 +187,7 @@ static void add_entry(kept *k, entry *made, kept_handle *handle)
         e->users++;
         extra = made;
         handle->entry = e;
-    } /* else its model refers to its own bytes, so it stays outside of the list until it is returned */
+    } /* otherwise its model refers to its own bytes, so it stays out of the list until it is returned */
     entry *dropped = shrink(k);
     pthread_mutex_unlock(&k->lock);
     free_dropped(dropped);

@@ -13,21 +13,21 @@ typedef struct kept kept;
 typedef struct kept_handle {
     struct kept_entry *entry;
     sooth_model *model;
-    char *bound; /* dimensions to which it is bound, as text; NULL: none */
+    char *bound; /* dimensions to which it is bound, as text; NULL if it is not bound */
 } kept_handle;
 
-/* Keeps up to this many bytes of files and models; NULL without memory. */
+/* Creates a store for up to this many bytes of files and models. Returns NULL if out of memory. */
 kept *kept_open(size_t most_bytes);
-void kept_close(kept *k); /* no handle may be out */
+void kept_close(kept *k); /* All handles must have been returned. */
 
-/* Takes over the bytes of a file (free()), loads it and hands out a handle; `digest` receives its name. On failure the
- * bytes are freed too. */
+/* Takes ownership of the bytes of a file (from malloc), loads it and returns a handle; `digest` receives its name.
+ * Frees the bytes on failure. */
 sooth_status kept_add(kept *k, void *bytes, size_t size, const char *name, char digest[SHA256_TEXT],
                       kept_handle *handle, sooth_error *error);
-/* Hands out a handle for a network of the zoo ("zoo:NAME"), or for the digest of a kept file. SOOTH_ERROR_USAGE: there
- * is no such model, or no longer. */
+/* Returns a handle for a network of the zoo ("zoo:NAME") or for the digest of a kept file. SOOTH_ERROR_USAGE: there
+ * is no such model, or it was removed. */
 sooth_status kept_find(kept *k, const char *name, kept_handle *handle, sooth_error *error);
-/* Takes the handle back for the next request. */
+/* Returns the handle to the store, for the next request. */
 void kept_return(kept *k, kept_handle *handle);
 
 void kept_figures(kept *k, size_t *models, size_t *bytes);

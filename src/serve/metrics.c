@@ -4,7 +4,7 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-/* Upper ends of the histogram's buckets in seconds; one more has the rest. */
+/* Upper bounds of the histogram's buckets in seconds; one more bucket counts the rest. */
 static const double BUCKETS[] = {0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10};
 enum { BUCKET_COUNT = sizeof BUCKETS / sizeof *BUCKETS, MOST_STATUS = 16 };
 
@@ -95,7 +95,7 @@ void metrics_write(metrics *m, kept *kept, size_t running, text *out)
 {
     size_t models, bytes;
     kept_figures(kept, &models, &bytes);
-    metrics *copy = malloc(sizeof *copy); /* a failing text must not leave the lock held */
+    metrics *copy = malloc(sizeof *copy); /* copied, because writing the text may fail and must not keep the lock */
     if (!copy)
         fail_with(out->fail, SOOTH_ERROR_SYSTEM, "out of memory");
     pthread_mutex_lock(&m->lock);

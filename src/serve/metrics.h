@@ -7,11 +7,11 @@
 
 typedef struct metrics metrics;
 
-metrics *metrics_open(void); /* NULL without memory */
+metrics *metrics_open(void); /* NULL if out of memory */
 void metrics_close(metrics *m);
 
 void metrics_add(metrics *m, route route, unsigned status, double seconds, size_t bytes_in, size_t bytes_out);
-/* Writes all of them, with what is loaded and how many requests run now. */
+/* Writes all counts, the loaded models, and the number of running requests. */
 void metrics_write(metrics *m, kept *kept, size_t running, text *out);
 const char *route_name(route route);
 

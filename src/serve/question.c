@@ -1,4 +1,4 @@
-/* question.c: reads what a request asks. Names of files are refused everywhere, so no request reads a path. */
+/* question.c: parses the question of a request. File names are refused everywhere, so no request can read a path. */
 #include "serve/question.h"
 #include "base/nearest.h"
 
@@ -49,7 +49,7 @@ static bool yes(question *q, const char *key, const char *text)
     fail_with(q->fail, SOOTH_ERROR_USAGE, "%s takes true or false, not '%.60s'", key, text);
 }
 
-/* Calls `take` with each part between commas. */
+/* Calls `take` for each part between commas. */
 static void each_part(question *q, const char *key, const char *list, void (*take)(question *, const char *, char *))
 {
     for (const char *at = list;; at++) {
@@ -84,7 +84,7 @@ static void add_dim(question *q, const char *name, int64_t value)
     q->dims[q->bound.dim_count++] = (sooth_dim_binding){copy_of(q, name, strlen(name)), value};
 }
 
-/* "INPUT=1,3,224,224"; "?" keeps the file's dimension. */
+/* Parses "INPUT=1,3,224,224"; "?" keeps the file's dimension. */
 static void add_shape(question *q, const char *text)
 {
     const char *equals = strrchr(text, '=');

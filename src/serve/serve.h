@@ -9,11 +9,11 @@
 typedef struct serve_options {
     uint16_t port;          /* 0: any free port */
     const char *bind;       /* numeric address */
-    size_t most_body_bytes; /* of one request */
-    size_t kept_bytes;      /* of loaded models that stay between requests */
-    size_t workers;         /* threads that predict */
+    size_t most_body_bytes; /* limit on the body of a request */
+    size_t kept_bytes;      /* limit on the models kept between requests */
+    size_t workers;         /* number of threads that predict */
     bool is_quiet;          /* no log of requests */
-    const char *page;       /* directory with the files of the page; NULL: no page */
+    const char *page;       /* directory with the files of the web page; NULL if there is none */
 } serve_options;
 
 /* Serves until SIGTERM or SIGINT; requests that run then are answered first. Prints its address and one JSON line per
