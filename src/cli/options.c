@@ -96,7 +96,7 @@ static void unknown(const char *command, const option *options, size_t count, co
         cli_usage(command, "there is no option %.*s", (int)(length > 60 ? 60 : length), argument);
 }
 
-options_result options_parse(const char *command, const option *options, size_t count, int *argc, char **argv)
+static options_result options_parse(const char *command, const option *options, size_t count, int *argc, char **argv)
 {
     for (size_t i = 0; i < count; i++) {
         if (options[i].kind != OPTION_LIST)

@@ -47,7 +47,6 @@ typedef enum options_result { OPTIONS_OK, OPTIONS_HELP, OPTIONS_WRONG, OPTIONS_N
 
 /* Sets the targets and leaves the operands in argv[1] … argv[*argc - 1]. After OPTIONS_WRONG and OPTIONS_NO_MEMORY
  * the error is already printed. */
-options_result options_parse(const char *command, const option *options, size_t count, int *argc, char **argv);
 void options_help(const option *options, size_t count);
 
 /* Like options_parse(), but also handles --help and errors. True if the command is done; *code is then the exit

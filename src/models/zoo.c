@@ -2,7 +2,7 @@
 
 #include "base/nearest.h"
 
-const zoo_entry *zoo_families(size_t *count)
+static const zoo_entry *zoo_families(size_t *count)
 {
     static const zoo_entry FAMILIES[] = {
         {"alexnet", "AlexNet", zoo_alexnet, ZOO_ALEXNET},

@@ -53,7 +53,6 @@ struct zoo_arguments {
 };
 
 /* Return the lists; *count is the number of elements. */
-const zoo_entry *zoo_families(size_t *count);
 const zoo_network *zoo_networks(size_t *count); /* networks.c */
 
 /* Builds the network of that name (without "zoo:") after build_begin. False if there is none. Fails with

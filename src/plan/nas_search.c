@@ -197,32 +197,41 @@ static void search_evolution(nas_run *run, uint64_t *state)
     }
 }
 
+/* Evaluates every change of one choice of `at`. Returns the best, or `at` if none is better; -1: the budget is spent. */
+static int32_t best_neighbour(nas_run *run, int32_t at)
+{
+    sooth_nas *n = run->nas;
+    int32_t best = at;
+    for (int32_t k = 0; k < n->space->choice_count; k++)
+        for (int32_t v = 0; v < n->space->choices[k].count; v++) {
+            genes g = n->candidates.items[at].genes;
+            if (g.of[k] == v)
+                continue;
+            g.of[k] = (uint8_t)v;
+            int32_t next = nas_candidate_of(n, &g);
+            if (!n->candidates.items[next].is_kept)
+                continue;
+            if (!spend(run, next))
+                return -1;
+            if (accuracy_of(n, next) > accuracy_of(n, best))
+                best = next;
+        }
+    return best;
+}
+
 /* Hill climbing: evaluates every change of one choice and moves to the best. If none is better, restarts at a random
  * candidate. */
 static void search_local(nas_run *run, uint64_t *state)
 {
-    sooth_nas *n = run->nas;
     int idle = 0;
     while (run->count < run->most && idle < MOST_TRIES && !run->is_done) {
         int32_t before = run->count, at = random_kept(run, state);
         if (at < 0 || !spend(run, at))
             return;
         for (bool climbs = true; climbs;) {
-            int32_t best = at;
-            for (int32_t k = 0; k < n->space->choice_count; k++)
-                for (int32_t v = 0; v < n->space->choices[k].count; v++) {
-                    genes g = n->candidates.items[at].genes;
-                    if (g.of[k] == v)
-                        continue;
-                    g.of[k] = (uint8_t)v;
-                    int32_t next = nas_candidate_of(n, &g);
-                    if (!n->candidates.items[next].is_kept)
-                        continue;
-                    if (!spend(run, next))
-                        return;
-                    if (accuracy_of(n, next) > accuracy_of(n, best))
-                        best = next;
-                }
+            int32_t best = best_neighbour(run, at);
+            if (best < 0)
+                return;
             climbs = best != at;
             at = best;
         }

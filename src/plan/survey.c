@@ -95,28 +95,37 @@ static void fill_row(sooth_survey_row *row, const sooth_prediction *p, const soo
 
 /* ---- networks ---------------------------------------------------------------------------------------------------- */
 
+/* Predicts all GPUs in one setting; returns the row after the last. */
+static sooth_survey_row *predict_setting(maker *m, sooth_model *model, sooth_predict_options where,
+                                         const sooth_totals *network, sooth_survey_row *row)
+{
+    const sooth_survey_options *o = m->options;
+    for (size_t g = 0; g < o->gpu_count && !atomic_load(&m->stops); g++, row++) {
+        sooth_error error;
+        sooth_prediction *prediction;
+        where.device = o->gpus[g];
+        if (sooth_predict(model, &where, &prediction, &error) == SOOTH_OK)
+            fill_row(row, prediction, network);
+        else
+            fail_rows(m, row, 1, &error, false);
+        sooth_prediction_free(prediction);
+    }
+    return row;
+}
+
 /* Predicts all settings and GPUs at one batch; returns the row after the last. */
 static sooth_survey_row *predict_batch(maker *m, sooth_model *model, sooth_survey_row *row)
 {
-    const sooth_survey_options *o = m->options;
     sooth_totals network = sooth_totals_of(model);
-    sooth_predict_options where = o->settings;
+    sooth_predict_options where = m->options->settings;
     for (size_t p = 0; p < m->precision_count; p++)
         for (size_t l = 0; l < m->layout_count; l++)
-            for (size_t r = 0; r < m->runtime_count; r++)
-                for (size_t g = 0; g < o->gpu_count && !atomic_load(&m->stops); g++, row++) {
-                    sooth_error error;
-                    sooth_prediction *prediction;
-                    where.precision = m->precisions[p];
-                    where.layout = m->layouts[l];
-                    where.runtime = m->runtimes[r];
-                    where.device = o->gpus[g];
-                    if (sooth_predict(model, &where, &prediction, &error) == SOOTH_OK)
-                        fill_row(row, prediction, &network);
-                    else
-                        fail_rows(m, row, 1, &error, false);
-                    sooth_prediction_free(prediction);
-                }
+            for (size_t r = 0; r < m->runtime_count; r++) {
+                where.precision = m->precisions[p];
+                where.layout = m->layouts[l];
+                where.runtime = m->runtimes[r];
+                row = predict_setting(m, model, where, &network, row);
+            }
     return row;
 }
 

@@ -25,7 +25,8 @@ void forest_bins(const float *edges, const float input[FOREST_WIDTH], uint8_t bi
     }
 }
 
-int forest_leaf(const forest_tree *tree, const uint8_t bins[FOREST_WIDTH])
+/* Index of the leaf that a kernel with these bins reaches. */
+static int forest_leaf(const forest_tree *tree, const uint8_t bins[FOREST_WIDTH])
 {
     int node = 0;
     for (int depth = 0; depth < FOREST_DEPTH; depth++)

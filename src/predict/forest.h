@@ -53,8 +53,6 @@ void forest_input(const float features[FEATURE_COUNT], int stack, int op, float 
 /* Bins of the features: the number of edges below each feature. Edges are float [FOREST_WIDTH][FOREST_EDGES],
  * ascending. */
 void forest_bins(const float *edges, const float input[FOREST_WIDTH], uint8_t bins[FOREST_WIDTH]);
-/* Index of the leaf that a kernel with these bins reaches. */
-int forest_leaf(const forest_tree *tree, const uint8_t bins[FOREST_WIDTH]);
 /* Clamps the logarithm of the factor. Larger values occur only for kernels unlike any that were measured. */
 float forest_log(const forest_tree *trees, size_t count, const uint8_t bins[FOREST_WIDTH]);
 

@@ -27,6 +27,19 @@ static bool is_lane(const layout *l, int32_t node)
     return node >= l->box_count;
 }
 
+/* Marks the steps up from a node that end outside the bounds, except those between lanes. */
+static void mark_outside(placement *p, int32_t node, int32_t left_bound, int32_t right_bound)
+{
+    layout *l = p->l;
+    const layout_neighbours *up = p->up;
+    for (int32_t k = up->start[node]; k < up->start[node + 1]; k++) {
+        int32_t position = l->nodes.items[up->nodes[k]].position;
+        bool is_inner = is_lane(l, node) && is_lane(l, up->nodes[k]);
+        if (!is_inner && (position < left_bound || position > right_bound))
+            p->clashes[k] = true;
+    }
+}
+
 /* Marks steps that cross a step between lanes, because lanes are always straight. */
 static void mark_clashes(placement *p)
 {
@@ -46,15 +59,8 @@ static void mark_clashes(placement *p)
             }
             if (!inner && i + 1 < row->count)
                 continue;
-            for (; scanned <= i; scanned++) {
-                int32_t other = row->nodes[scanned];
-                for (int32_t k = up->start[other]; k < up->start[other + 1]; k++) {
-                    int32_t position = l->nodes.items[up->nodes[k]].position;
-                    bool is_inner = is_lane(l, other) && is_lane(l, up->nodes[k]);
-                    if (!is_inner && (position < left_bound || position > right_bound))
-                        p->clashes[k] = true;
-                }
-            }
+            for (; scanned <= i; scanned++)
+                mark_outside(p, row->nodes[scanned], left_bound, right_bound);
             left_bound = right_bound;
         }
     }

@@ -56,45 +56,62 @@ str proto_text_word(proto_text *t)
     return (str){start, (size_t)(t->at - start)};
 }
 
+static int octal_escape(proto_text *t, char first)
+{
+    int c = first - '0';
+    for (int digits = 0; digits < 2 && t->at < t->end && *t->at >= '0' && *t->at <= '7'; digits++)
+        c = c * 8 + (*t->at++ - '0');
+    return c;
+}
+
+static int hex_escape(proto_text *t)
+{
+    char number[3] = {0};
+    for (int digits = 0; digits < 2 && t->at < t->end && strchr("0123456789abcdefABCDEF", *t->at) && *t->at; digits++)
+        number[digits] = *t->at++;
+    return (int)strtol(number, NULL, 16);
+}
+
+/* Reads a character of a string, or an escape. */
+static int string_char(proto_text *t)
+{
+    int c = (unsigned char)*t->at++;
+    if (c != '\\' || t->at == t->end)
+        return c;
+    char kind = *t->at++;
+    if (kind >= '0' && kind <= '7')
+        return octal_escape(t, kind);
+    if (kind == 'x')
+        return hex_escape(t);
+    return kind == 'n' ? '\n' : kind == 't' ? '\t' : kind == 'r' ? '\r' : (unsigned char)kind;
+}
+
+/* Reads adjacent strings into `to` (NULL: none) and returns their length. */
+static size_t read_strings(proto_text *t, char *to)
+{
+    size_t count = 0;
+    for (proto_text_space(t); t->at < t->end && (*t->at == '"' || *t->at == '\''); proto_text_space(t)) {
+        char quote = *t->at++;
+        for (; t->at < t->end && *t->at != quote; count++) {
+            int c = string_char(t);
+            if (to)
+                to[count] = (char)c;
+        }
+        if (t->at == t->end)
+            proto_text_fail(t, "a string does not end");
+        t->at++;
+    }
+    return count;
+}
+
 /* Reads a string; adjacent strings are one. Escapes: \t \r \" \' \\, octal and hexadecimal. */
 str proto_text_string(proto_text *t)
 {
     const char *start = t->at;
-    char *to = NULL;
-    size_t count = 0;
-    for (int pass = 0; pass < 2; pass++) { /* the first pass measures, the second writes */
-        t->at = start;
-        count = 0;
-        for (proto_text_space(t); t->at < t->end && (*t->at == '"' || *t->at == '\''); proto_text_space(t)) {
-            char quote = *t->at++;
-            for (; t->at < t->end && *t->at != quote; count++) {
-                int c = (unsigned char)*t->at++;
-                if (c == '\\' && t->at < t->end) {
-                    char kind = *t->at++;
-                    int digits = 0;
-                    c = kind == 'n' ? '\n' : kind == 't' ? '\t' : kind == 'r' ? '\r' : (unsigned char)kind;
-                    if (kind >= '0' && kind <= '7') {
-                        for (c = kind - '0'; digits < 2 && t->at < t->end && *t->at >= '0' && *t->at <= '7'; digits++)
-                            c = c * 8 + (*t->at++ - '0');
-                    } else if (kind == 'x') {
-                        char number[3] = {0};
-                        for (; digits < 2 && t->at < t->end && strchr("0123456789abcdefABCDEF", *t->at) && *t->at;
-                             digits++)
-                            number[digits] = *t->at++;
-                        c = (int)strtol(number, NULL, 16);
-                    }
-                }
-                if (to)
-                    to[count] = (char)c;
-            }
-            if (t->at == t->end)
-                proto_text_fail(t, "a string does not end");
-            t->at++;
-        }
-        if (!to)
-            to = arena_room(t->arena, count + 1, 1);
-    }
-    return (str){to, count};
+    size_t count = read_strings(t, NULL);
+    char *to = arena_room(t->arena, count + 1, 1);
+    t->at = start;
+    return (str){to, read_strings(t, to)};
 }
 
 static void skip_block(proto_text *t)

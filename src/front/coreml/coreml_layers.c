@@ -352,133 +352,147 @@ static void write_arg(emitter *e, const coreml_layer *l, const char *canonical)
 
 /* ---- the table ------------------------------------------------------------------------------------------------- */
 
-bool coreml_write_layer(emitter *e, const coreml_layer *l)
+/* Layers of the first versions of the format; operators work on channels, height and width. */
+static bool write_first(emitter *e, const coreml_layer *l)
 {
     wire p = l->params;
     value_id x = x_of(l);
-    if (write_plain(e, l) || write_reduction(e, l))
-        return true;
     switch (l->kind) {
     case 130:
         write_activation(e, l);
-        break;
+        return true;
     case 165:
         write_normalized(e, l);
-        break;
+        return true;
     case 175:
         with_axis(e, l, "Softmax", -3);
-        break;
+        return true;
     case 180:
         emit_int(emit_op(e, "LRN", &x, 1, out(l)), "size", layer_int(p, 3, 1));
-        break;
+        return true;
     case 200:
         write_padding(e, l);
-        break;
+        return true;
     case 210:
     case 211:
         write_upsample(e, l);
-        break;
+        return true;
     case 220:
         write_unary(e, l);
-        break;
+        return true;
     case 230:
         write_sum(e, l, "Add", 0);
-        break;
+        return true;
     case 231:
         write_sum(e, l, "Mul", 1);
-        break;
+        return true;
     case 280:
         write_reduce(e, l);
-        break;
+        return true;
     case 300:
     case 1140:
     case 1150:
         write_reshape(e, l);
-        break;
+        return true;
     case 301:
         emit_reshaped(e, x, (const int64_t[]){0, -1, 1, 1}, l->is_exact ? 2 : 4, out(l));
-        break;
+        return true;
     case 310:
     case 985:
         write_transpose(e, l);
-        break;
+        return true;
     case 320:
         with_axis(e, l, "Concat", layer_int(p, 100, 0) ? 0 : -3);
-        break;
+        return true;
     case 330:
         write_split(e, l, -3, 0);
-        break;
+        return true;
     case 345:
         write_blocks(e, l);
-        break;
+        return true;
     case 350:
         write_slice(e, l);
-        break;
-    case 660:
-        emit_clip(e, x, layer_real(p, 1, 0), layer_real(p, 2, 0), out(l));
-        break;
-    case 795:
-        emit_1(e, "Gelu", x, out(l));
-        break;
-    case 820:
-        emit_1(e, "Not", emit_2(e, "Equal", x, layer_in(l, 1), NO_VALUE), out(l));
-        break;
-    case 920:
-        write_static(e, l, "Tile", 1);
-        break;
-    case 925:
-        emit_pack(e, l->in, l->in_count, layer_int(p, 1, 0), out(l));
-        break;
-    case 930:
-        with_axis(e, l, "Gather", layer_int(p, 1, 0));
-        break;
-    case 950:
-        with_axis(e, l, "Softmax", layer_int(p, 1, 0));
-        break;
-    case 952:
-        with_axis(e, l, "GatherElements", layer_int(p, 1, 0));
-        break;
-    case 975:
-        write_split(e, l, layer_int(p, 1, 0), 3);
-        break;
-    case 980:
-        with_axis(e, l, "Concat", layer_int(p, 1, 0));
-        break;
-    case 995:
-        write_slice_static(e, l);
-        break;
-    case 1015:
-        write_top(e, l);
-        break;
-    case 1020:
-        write_arg(e, l, "ArgMin");
-        break;
-    case 1025:
-        write_arg(e, l, "ArgMax");
-        break;
-    case 1105:
-        write_static(e, l, "Expand", 1);
-        break;
-    case 1120:
-        write_axes(e, l, "Squeeze");
-        break;
-    case 1125:
-        write_axes(e, l, "Unsqueeze");
-        break;
-    case 1130:
-        with_axis(e, l, "Flatten", layer_int(p, 1, 1));
-        break;
-    case 1145:
-        emit_2(e, "Reshape", x, emit_index_list(e, layer_in(l, 1)), out(l));
-        break;
-    case 1155:
-        write_constant_pad(e, l);
-        break;
-    case 1460:
-        emit_clip(e, x, 0, layer_real(p, 2, 6), out(l));
-        break;
+        return true;
     default:
         return false;
     }
-    return true;
+}
+
+/* Layers since version 4 of the specification; operators work on any rank. */
+static bool write_later(emitter *e, const coreml_layer *l)
+{
+    wire p = l->params;
+    value_id x = x_of(l);
+    switch (l->kind) {
+    case 660:
+        emit_clip(e, x, layer_real(p, 1, 0), layer_real(p, 2, 0), out(l));
+        return true;
+    case 795:
+        emit_1(e, "Gelu", x, out(l));
+        return true;
+    case 820:
+        emit_1(e, "Not", emit_2(e, "Equal", x, layer_in(l, 1), NO_VALUE), out(l));
+        return true;
+    case 920:
+        write_static(e, l, "Tile", 1);
+        return true;
+    case 925:
+        emit_pack(e, l->in, l->in_count, layer_int(p, 1, 0), out(l));
+        return true;
+    case 930:
+        with_axis(e, l, "Gather", layer_int(p, 1, 0));
+        return true;
+    case 950:
+        with_axis(e, l, "Softmax", layer_int(p, 1, 0));
+        return true;
+    case 952:
+        with_axis(e, l, "GatherElements", layer_int(p, 1, 0));
+        return true;
+    case 975:
+        write_split(e, l, layer_int(p, 1, 0), 3);
+        return true;
+    case 980:
+        with_axis(e, l, "Concat", layer_int(p, 1, 0));
+        return true;
+    case 995:
+        write_slice_static(e, l);
+        return true;
+    case 1015:
+        write_top(e, l);
+        return true;
+    case 1020:
+        write_arg(e, l, "ArgMin");
+        return true;
+    case 1025:
+        write_arg(e, l, "ArgMax");
+        return true;
+    case 1105:
+        write_static(e, l, "Expand", 1);
+        return true;
+    case 1120:
+        write_axes(e, l, "Squeeze");
+        return true;
+    case 1125:
+        write_axes(e, l, "Unsqueeze");
+        return true;
+    case 1130:
+        with_axis(e, l, "Flatten", layer_int(p, 1, 1));
+        return true;
+    case 1145:
+        emit_2(e, "Reshape", x, emit_index_list(e, layer_in(l, 1)), out(l));
+        return true;
+    case 1155:
+        write_constant_pad(e, l);
+        return true;
+    case 1460:
+        emit_clip(e, x, 0, layer_real(p, 2, 6), out(l));
+        return true;
+    default:
+        return false;
+    }
+}
+
+bool coreml_write_layer(emitter *e, const coreml_layer *l)
+{
+    return write_plain(e, l) || write_reduction(e, l) || write_first(e, l) || write_later(e, l);
 }

@@ -504,47 +504,53 @@ static const hlo_function *find_entry(hlo_module *m)
     fail_with(&m->b->model->fail, SOOTH_ERROR_INPUT, "the program has no function to run; export the model again");
 }
 
+static bool has_graph(const node *n)
+{
+    bool has = false;
+    for (int32_t k = 0; k < n->attr_count; k++)
+        has |= n->attrs[k].kind == ATTR_GRAPH;
+    return has;
+}
+
+/* Removes the nodes that do not stay, with the declarations of their outputs. */
+static void keep_nodes(builder *b, graph *g, const bool *stays)
+{
+    int32_t kept = 0;
+    for (int32_t i = 0; i < g->nodes.count; i++) {
+        const node *n = &g->nodes.items[i];
+        for (int32_t k = 0; !stays[i] && k < n->output_count; k++)
+            if (n->outputs[k] != NO_VALUE)
+                build_at(b, n->outputs[k])->is_declared = false;
+        if (stays[i])
+            g->nodes.items[kept++] = *n;
+    }
+    g->nodes.count = kept;
+}
+
 /* Drops nodes without readers, as XLA does: wrapped indices, bounds checks. */
 static void drop_unread(hlo_writer *w)
 {
     builder *b = w->e.b;
     graph *g = &b->source->main;
     bool *is_read = ARENA_ARRAY(b->arena, bool, (size_t)b->source->values.count + 1);
-    int32_t kept = 0;
+    bool *stays = ARENA_ARRAY(b->arena, bool, (size_t)g->nodes.count + 1);
     for (int32_t i = 0; i < g->outputs.count; i++)
         is_read[g->outputs.items[i]] = true;
-    bool *stays = ARENA_ARRAY(b->arena, bool, (size_t)g->nodes.count + 1);
     for (int32_t i = g->nodes.count - 1; i >= 0; i--) {
         const node *n = &g->nodes.items[i];
-        bool has_graph = false;
-        stays[i] = g->outputs.count == 0;
-        for (int32_t k = 0; k < n->output_count; k++)
-            stays[i] |= n->outputs[k] != NO_VALUE && is_read[n->outputs[k]];
-        for (int32_t k = 0; k < n->attr_count; k++)
-            has_graph |= n->attrs[k].kind == ATTR_GRAPH;
-        stays[i] |= has_graph || n->output_count == 0; /* outer values that subgraphs read are not examined */
-        if (has_graph)
-            for (int32_t k = 0; k <= i; k++)
-                for (int32_t j = 0; j < g->nodes.items[k].output_count; j++)
-                    if (g->nodes.items[k].outputs[j] != NO_VALUE)
-                        is_read[g->nodes.items[k].outputs[j]] = true;
-        for (int32_t k = 0; stays[i] && k < n->input_count; k++)
-            if (n->inputs[k] != NO_VALUE)
-                is_read[n->inputs[k]] = true;
-        if (has_graph) { /* keeps all nodes before it */
+        if (has_graph(n)) { /* What bodies read of the outer graph is not examined, so all nodes before it stay. */
             for (int32_t k = 0; k <= i; k++)
                 stays[k] = true;
             break;
         }
+        stays[i] = g->outputs.count == 0 || n->output_count == 0;
+        for (int32_t k = 0; k < n->output_count; k++)
+            stays[i] |= n->outputs[k] != NO_VALUE && is_read[n->outputs[k]];
+        for (int32_t k = 0; stays[i] && k < n->input_count; k++)
+            if (n->inputs[k] != NO_VALUE)
+                is_read[n->inputs[k]] = true;
     }
-    for (int32_t i = 0; i < g->nodes.count; i++)
-        if (stays[i])
-            g->nodes.items[kept++] = g->nodes.items[i];
-        else
-            for (int32_t k = 0; k < g->nodes.items[i].output_count; k++)
-                if (g->nodes.items[i].outputs[k] != NO_VALUE)
-                    build_at(b, g->nodes.items[i].outputs[k])->is_declared = false;
-    g->nodes.count = kept;
+    keep_nodes(b, g, stays);
 }
 
 void hlo_write(hlo_module *m)

@@ -51,26 +51,35 @@ static void read_tensor(builder *b, wire w, paddle_var *v)
     v->dims = arena_copy(b->arena, dims, (size_t)v->rank, sizeof *dims);
 }
 
+/* Reads VarType: sets the variable's type and shape, and returns its kind, or `kind` if it states none. */
+static int64_t read_var_type(builder *b, wire w, int64_t kind, paddle_var *v)
+{
+    wire_field f, g;
+    while (wire_next(&w, &f)) {
+        if (f.number == 1)
+            kind = (int64_t)f.varint;
+        if (f.number != 3)
+            continue;
+        for (wire tensor = wire_message(&w, &f); wire_next(&tensor, &g);)
+            if (g.number == 1)
+                read_tensor(b, wire_message(&tensor, &g), v);
+    }
+    return kind;
+}
+
 static void read_var(builder *b, wire w, paddle_var *v)
 {
     enum { LOD_TENSOR = 7 };
-    wire_field f, g, t;
+    wire_field f;
     int64_t kind = LOD_TENSOR;
     v->rank = RANK_UNKNOWN;
     while (wire_next(&w, &f)) {
         if (f.number == 1)
             v->name = wire_str(&f);
+        else if (f.number == 2)
+            kind = read_var_type(b, wire_message(&w, &f), kind, v);
         else if (f.number == 3)
             v->is_persistable = f.varint != 0;
-        else if (f.number == 2)
-            for (wire type = wire_message(&w, &f); wire_next(&type, &g);) {
-                if (g.number == 1)
-                    kind = (int64_t)g.varint;
-                if (g.number == 3)
-                    for (wire tensor = wire_message(&type, &g); wire_next(&tensor, &t);)
-                        if (t.number == 1)
-                            read_tensor(b, wire_message(&tensor, &t), v);
-            }
     }
     if (kind != LOD_TENSOR) { /* not tensors: arrays, scopes, feed and fetch */
         v->rank = RANK_UNKNOWN;

@@ -115,7 +115,6 @@ int tf_attr_shape(const tf_node *n, const char *name, num *dims);
 /* Reads shape `i` of a list of shapes. */
 int tf_attr_shape_at(const tf_node *n, const char *name, int i, num *dims);
 int tf_shape(wire w, num *dims);             /* reads a TensorShapeProto */
-dtype tf_type(int64_t number);               /* converts a DataType */
 const tensor *tf_tensor(tf_file *f, wire w); /* reads a TensorProto */
 
 /* ---- operators ------------------------------------------------------------------------------------------------- */

@@ -81,7 +81,7 @@ str tf_attr_text_at(const tf_node *n, const char *name, int i)
     return (str){0};
 }
 
-dtype tf_type(int64_t number)
+static dtype tf_type(int64_t number)
 {
     static const dtype TYPES[] = {DT_UNKNOWN,    DT_FLOAT32,      DT_FLOAT64,     DT_INT32,       DT_UINT8,  DT_INT16,
                                   DT_INT8,       DT_STRING,       DT_COMPLEX64,   DT_INT64,       DT_BOOL,   DT_INT8,

@@ -366,13 +366,93 @@ static void push_text(pickle *p, size_t length)
     push(p, torch_text((str){(const char *)bytes(p, length), length}));
 }
 
-/* Runs the next opcode; false at the end. */
-static bool step(pickle *p)
+/* Opcodes that push a plain value. */
+static bool push_value(pickle *p, uint8_t opcode)
+{
+    switch (opcode) {
+    case 'N':
+        push(p, torch_none());
+        return true;
+    case 0x88: /* NEWTRUE, NEWFALSE */
+    case 0x89:
+        push(p, torch_bool(opcode == 0x88));
+        return true;
+    case 'K': /* BININT1, BININT2, BININT */
+        push(p, torch_int((num)number(p, 1)));
+        return true;
+    case 'M':
+        push(p, torch_int((num)number(p, 2)));
+        return true;
+    case 'J':
+        push(p, torch_int((int32_t)number(p, 4)));
+        return true;
+    case 0x8a: /* LONG1 */
+        push_long(p);
+        return true;
+    case 'G': /* BINFLOAT */
+        push_real(p);
+        return true;
+    case 'X': /* BINUNICODE */
+        push_text(p, (size_t)number(p, 4));
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Opcodes that make or fill tuples, lists and dictionaries. */
+static bool fill_container(pickle *p, uint8_t opcode)
 {
     const torch_value *items;
     int32_t count;
     torch_value pair[2];
+    switch (opcode) {
+    case ')': /* EMPTY_TUPLE, TUPLE1 … 3, TUPLE */
+        push_tuple(p, 0);
+        return true;
+    case 0x85:
+    case 0x86:
+    case 0x87:
+        push_tuple(p, opcode - 0x84);
+        return true;
+    case 't':
+        count = pop_mark(p, &items);
+        push(p, new_list(p, TORCH_TUPLE, items, count));
+        return true;
+    case ']': /* EMPTY_LIST, APPEND, APPENDS */
+        push(p, new_list(p, TORCH_LIST, NULL, 0));
+        return true;
+    case 'a':
+        pair[0] = pop(p);
+        append(p, pair, 1);
+        return true;
+    case 'e':
+        count = pop_mark(p, &items);
+        append(p, items, count);
+        return true;
+    case '}': /* EMPTY_DICT, SETITEM, SETITEMS */
+        push(p, (torch_value){.kind = TORCH_DICT, .dict = ARENA_NEW(p->arena, torch_dict)});
+        return true;
+    case 's':
+        pair[1] = pop(p);
+        pair[0] = pop(p);
+        set_items(p, pair, 2);
+        return true;
+    case 'u':
+        count = pop_mark(p, &items);
+        set_items(p, items, count);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Runs the next opcode; false at the end. */
+static bool step(pickle *p)
+{
     uint8_t opcode = *bytes(p, 1);
+    if (push_value(p, opcode) || fill_container(p, opcode))
+        return true;
     switch (opcode) {
     case 0x80: /* PROTO */
         bytes(p, 1);
@@ -396,66 +476,6 @@ static bool step(pickle *p)
         break;
     case 'j': /* LONG_BINGET */
         recall(p, number(p, 4));
-        break;
-    case 'N':
-        push(p, torch_none());
-        break;
-    case 0x88: /* NEWTRUE, NEWFALSE */
-    case 0x89:
-        push(p, torch_bool(opcode == 0x88));
-        break;
-    case 'K': /* BININT1, BININT2, BININT */
-        push(p, torch_int((num)number(p, 1)));
-        break;
-    case 'M':
-        push(p, torch_int((num)number(p, 2)));
-        break;
-    case 'J':
-        push(p, torch_int((int32_t)number(p, 4)));
-        break;
-    case 0x8a: /* LONG1 */
-        push_long(p);
-        break;
-    case 'G': /* BINFLOAT */
-        push_real(p);
-        break;
-    case 'X': /* BINUNICODE */
-        push_text(p, (size_t)number(p, 4));
-        break;
-    case ')': /* EMPTY_TUPLE, TUPLE1 … 3, TUPLE */
-        push_tuple(p, 0);
-        break;
-    case 0x85:
-    case 0x86:
-    case 0x87:
-        push_tuple(p, opcode - 0x84);
-        break;
-    case 't':
-        count = pop_mark(p, &items);
-        push(p, new_list(p, TORCH_TUPLE, items, count));
-        break;
-    case ']': /* EMPTY_LIST, APPEND, APPENDS */
-        push(p, new_list(p, TORCH_LIST, NULL, 0));
-        break;
-    case 'a':
-        pair[0] = pop(p);
-        append(p, pair, 1);
-        break;
-    case 'e':
-        count = pop_mark(p, &items);
-        append(p, items, count);
-        break;
-    case '}': /* EMPTY_DICT, SETITEM, SETITEMS */
-        push(p, (torch_value){.kind = TORCH_DICT, .dict = ARENA_NEW(p->arena, torch_dict)});
-        break;
-    case 's':
-        pair[1] = pop(p);
-        pair[0] = pop(p);
-        set_items(p, pair, 2);
-        break;
-    case 'u':
-        count = pop_mark(p, &items);
-        set_items(p, items, count);
         break;
     case 'Q': /* BINPERSID: a storage, as the tuple that describes it */
         break;

@@ -131,8 +131,6 @@ int pass_axes(pass_context *p, const node *n, int64_t axes[MAX_RANK]);
 /* Merges the group into one node of operator `name`, at the place of its last member, named after `named_after`.
  * `inputs` (copied) are read by members; `outputs` stay visible. Returns the new node, or NULL without a change if
  * an inner value has a reader outside the group. */
-node *pass_replace(pass_context *p, node *const *group, int group_count, const node *named_after, const char *name,
-                   const value_id *inputs, int input_count, const value_id *outputs, int output_count);
 node *pass_replace_group(pass_context *p, const pass_group *g, const node *named_after, const char *name,
                          const value_id *inputs, int input_count, value_id output);
 void pass_attr_int(pass_context *p, node *n, const char *name, int64_t value);

@@ -417,8 +417,9 @@ static inline bool is_read_in(node *const *group, int count, value_id v)
 }
 
 /* The new node takes the place of the last member, where all its inputs exist. Its outputs must not be read before. */
-node *pass_replace(pass_context *p, node *const *group, int group_count, const node *named_after, const char *name,
-                   const value_id *inputs, int input_count, const value_id *outputs, int output_count)
+static node *pass_replace(pass_context *p, node *const *group, int group_count, const node *named_after,
+                          const char *name, const value_id *inputs, int input_count, const value_id *outputs,
+                          int output_count)
 {
     network *net = p->net;
     if (!is_closed(p, group, group_count, outputs, output_count))

@@ -660,6 +660,19 @@ static void place_parts(fusion *f)
     }
 }
 
+/* Returns a group that node `n` reads from and that was not visited yet; NO_ITEM if there is none. */
+static int32_t unvisited_before(joiner *j, int32_t n, const bool *is_done, const int32_t *cursor)
+{
+    const fuse_node *x = node_at(j, n);
+    for (int i = 0; i < x->read_count; i++) {
+        int32_t writer = j->f->buffers.items[x->reads[i].buffer].writer;
+        int32_t before = writer == NO_FUSE_NODE ? NO_ITEM : group_of(j, writer);
+        if (before != NO_ITEM && before != group_of(j, n) && !is_done[before] && !cursor[before])
+            return before;
+    }
+    return NO_ITEM;
+}
+
 /* Emits the kernels of all groups, each after the kernels that it reads from. */
 static void emit_all(joiner *j)
 {
@@ -676,13 +689,11 @@ static void emit_all(joiner *j)
             g = j->stack[depth - 1];
             int32_t waits_for = NO_ITEM;
             int32_t n = cursor[g] ? cursor[g] - 1 : j->groups[g].first;
-            for (; n != NO_ITEM && waits_for == NO_ITEM; n = waits_for == NO_ITEM ? j->next[n] : n)
-                for (int i = 0; i < node_at(j, n)->read_count && waits_for == NO_ITEM; i++) {
-                    int32_t writer = f->buffers.items[node_at(j, n)->reads[i].buffer].writer;
-                    int32_t before = writer == NO_FUSE_NODE ? g : group_of(j, writer);
-                    if (before != g && !is_done[before] && !cursor[before])
-                        waits_for = before;
-                }
+            for (; n != NO_ITEM; n = j->next[n]) {
+                waits_for = unvisited_before(j, n, is_done, cursor);
+                if (waits_for != NO_ITEM)
+                    break;
+            }
             cursor[g] = (n == NO_ITEM ? j->groups[g].last : n) + 1;
             if (waits_for != NO_ITEM) {
                 j->stack[depth++] = waits_for;
