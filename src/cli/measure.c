@@ -32,7 +32,7 @@ typedef struct measure_args {
     file_map map; /* of --load */
     cli_output saved;
     int64_t threads, warmup, repeat, images, workers;
-    bool layers, compares, host;
+    bool layers, compares, host, is_loading;
     int format;
     model_args dimensions;
     measure_options measure;
@@ -75,7 +75,9 @@ static int measure_model(measure_args *args, const char *path, sooth_model *mode
     }
     if (!setjmp(f.jump)) {
         if (args->load) {
+            args->is_loading = true;
             file_open(&args->map, args->load, &f);
+            args->is_loading = false;
             args->measure.load = (str){(const char *)args->map.bytes, args->map.size};
             args->measure.load_path = args->load;
         }
@@ -83,7 +85,8 @@ static int measure_model(measure_args *args, const char *path, sooth_model *mode
     }
     int code = SOOTH_OK;
     if (!m)
-        code = error.code == SOOTH_ERROR_USAGE ? cli_usage("measure", "%s", error.message) : model_failed(path, &error);
+        code = error.code == SOOTH_ERROR_USAGE ? cli_usage("measure", "%s", error.message)
+                                               : model_failed(args->is_loading ? args->load : path, &error);
     if (args->save) {
         int written = cli_end(&args->saved, m != NULL);
         code = code == SOOTH_OK ? written : code;

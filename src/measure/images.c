@@ -297,6 +297,7 @@ static bool measure_all(pipe_state *p, const char *directory, int workers)
 {
     if (snprintf(p->folder, sizeof p->folder, "%s/sooth-XXXXXX", directory) >= (int)sizeof p->folder ||
         !mkdtemp(p->folder)) {
+        snprintf(p->folder, sizeof p->folder, "%s", directory);
         give_up(p, "cannot make a directory for images");
         p->folder[0] = '\0';
         return false;

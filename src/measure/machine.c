@@ -16,7 +16,7 @@ enum { ACCUMULATORS = 16, ROUNDS = 1 << 20, TRIES = 5 };
     TARGET static float NAME(float start)                                                                              \
     {                                                                                                                  \
         typedef float vector __attribute__((vector_size(BYTES)));                                                      \
-        vector sums[ACCUMULATORS], factor, more;                                                                       \
+        vector sums[ACCUMULATORS], factor = {0}, more = {0};                                                           \
         for (size_t k = 0; k < sizeof(vector) / sizeof(float); k++) {                                                  \
             factor[k] = 1 - start;                                                                                     \
             more[k] = start;                                                                                           \

@@ -195,10 +195,11 @@ static double loss_forward(const plain_call *c)
     softmax_forward(&softmax);
     for (int64_t n = 0; n < batch; n++) {
         const float *x = c->x + n * classes;
-        double most = x[0], sum = 0;
+        double most = x[0];
         for (int64_t i = 1; i < classes; i++)
             most = fmax(most, x[i]);
-        for (int64_t i = 0; i < classes; i++)
+        double sum = exp(x[0] - most);
+        for (int64_t i = 1; i < classes; i++)
             sum += exp(x[i] - most);
         loss += log(sum) + most - x[c->r->labels[n]];
     }
