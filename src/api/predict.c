@@ -212,6 +212,7 @@ static sooth_status predict_on(sooth_model *model, const sooth_predict_options *
     if (status == SOOTH_ERROR_UNSUPPORTED && is_settled)
         add_file_notes(e, model);
     model->fail.error = NULL;
+    lowered_end_holds(model);
     answer->arena.fail = NULL; /* The model may be freed before the prediction, which allocates no more. */
     if (status == SOOTH_OK)
         *result = answer;

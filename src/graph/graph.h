@@ -274,6 +274,7 @@ struct sooth_model {
     bool is_bound;
     struct power_shipped *power; /* Coefficients of energy (predict/energy.h); NULL until read. */
     struct lowered *lowered;     /* Inputs of the last prediction (predict/lowered.h); NULL after binding. */
+    struct lowered_hold *holds;  /* Programs that the running prediction holds; NULL between predictions. */
 };
 
 /* Metadata of the file; missing texts are "". */

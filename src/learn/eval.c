@@ -134,8 +134,10 @@ static double input_bytes(const sooth_model *model, const lower_options *options
 static void answer_lowered(eval_run *run, const uint32_t *indices, size_t count, sooth_model *model, arena *a)
 {
     eval_row *rows = run->out->rows;
-    if (setjmp(model->fail.jump))
+    if (setjmp(model->fail.jump)) {
+        lowered_end_holds(model);
         return;
+    }
     const program *program = lower(model, &rows[indices[0]].row->where.lower, a);
     sooth_totals totals = sooth_totals_of(model);
     arena_mark lowered = arena_marked(a);

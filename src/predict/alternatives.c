@@ -53,11 +53,9 @@ static bool has_maps(const lowered *l)
     return false;
 }
 
-static prediction *predict_one(sooth_model *model, const predictor *with, const setting *where, lowered **held,
-                               arena *a)
+static prediction *predict_held(const predictor *with, const lowered_hold *hold, const setting *where, arena *a)
 {
-    *held = lowered_get(model, &where->lower);
-    return predict_program(with, (*held)->program, &(*held)->works, where, a);
+    return predict_program(with, hold->lowered->program, &hold->lowered->works, where, a);
 }
 
 /* A stack that is named or a benchmark's row stands for measurements. Slices have a model of their own. */
@@ -88,21 +86,24 @@ void limit_by_alternatives(prediction *p, sooth_model *model, const predictor *w
 
 prediction *predict_best(sooth_model *model, const predictor *with, setting *where, lowered **held, arena *a)
 {
-    prediction *p = predict_one(model, with, where, held, a);
-    if (!measurements_stand(p, with, where) && where->lower.runtime == RUNTIME_ENGINE && has_maps(*held)) {
+    lowered_hold *outer = model->holds, *best = lowered_take(model, &where->lower, a);
+    prediction *p = predict_held(with, best, where, a);
+    if (!measurements_stand(p, with, where) && where->lower.runtime == RUNTIME_ENGINE && has_maps(best->lowered)) {
         setting other = *where;
         other.lower.layout = where->lower.layout == LAYOUT_NCHW ? LAYOUT_NHWC : LAYOUT_NCHW;
-        lowered *held_other;
-        prediction *turned = predict_one(model, with, &other, &held_other, a);
+        lowered_hold *second = lowered_take(model, &other.lower, a);
+        prediction *turned = predict_held(with, second, &other, a);
         bool is_faster = turned->latency_ms < p->latency_ms ||
                          (turned->latency_ms <= p->latency_ms && other.lower.layout == LAYOUT_NHWC);
-        lowered_release(is_faster ? *held : held_other);
+        lowered_give_back(is_faster ? best : second);
         if (is_faster) {
             *where = other;
-            *held = held_other;
+            best = second;
             p = turned;
         }
     }
     limit_by_alternatives(p, model, with, where, a);
+    *held = best->lowered; /* from here on the caller's */
+    model->holds = outer;
     return p;
 }

@@ -138,6 +138,28 @@ lowered *lowered_get(sooth_model *model, const lower_options *options)
     return l;
 }
 
+lowered_hold *lowered_take(sooth_model *model, const lower_options *options, arena *a)
+{
+    lowered_hold *hold = ARENA_NEW(a, lowered_hold);
+    hold->lowered = lowered_get(model, options);
+    hold->before = model->holds;
+    model->holds = hold;
+    return hold;
+}
+
+void lowered_give_back(lowered_hold *hold)
+{
+    lowered_release(hold->lowered);
+    hold->lowered = NULL;
+}
+
+void lowered_end_holds(sooth_model *model)
+{
+    for (lowered_hold *hold = model->holds; hold; hold = hold->before)
+        lowered_release(hold->lowered);
+    model->holds = NULL;
+}
+
 static bool is_same_key(const footprint_key *a, const footprint_key *b)
 {
     return a->version == b->version && a->autotunes == b->autotunes && a->returns == b->returns &&

@@ -52,4 +52,15 @@ enum { OUTSIDE_COUNT = 3 };
 const layer_names *lowered_names(lowered *l, sooth_model *model, int32_t *count);
 void lowered_release(lowered *l); /* `l` may be NULL. */
 
+/* A program that is held while a prediction runs. The entry is in the arena of the answer, which outlives a failure. */
+typedef struct lowered_hold {
+    lowered *lowered; /* NULL: given back, or owned by the answer */
+    struct lowered_hold *before;
+} lowered_hold;
+/* lowered_get(), registered with the model so that a failure releases it. */
+lowered_hold *lowered_take(sooth_model *model, const lower_options *options, arena *a);
+void lowered_give_back(lowered_hold *hold);
+/* Releases what a failed prediction still holds. Call it before the arena of its entries goes. */
+void lowered_end_holds(sooth_model *model);
+
 #endif
