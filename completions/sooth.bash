@@ -92,7 +92,7 @@ _sooth() {
     case $command in
     inspect) options="--batch --dim --seq --past --shape --skip --fuse --format --values --top --depth --strict --output --help" ;;
     predict)
-        options="--gpu --batch --dim --seq --past --shape --precision --layout --runtime --mode --optimizer --stack --mig --power-limit --co2 --context --kv-cache --interval --layers --kernels --memory --fits --largest-batch --by-estimate"
+        options="--gpu --batch --dim --seq --past --shape --precision --layout --runtime --mode --optimizer --stack --mig --host --cuda-graphs --power-limit --co2 --context --kv-cache --interval --layers --kernels --memory --fits --largest-batch --by-estimate"
         options+=" --format --queries --weights --output --help"
         ;;
     serve) options="--port --bind --max-mib --keep-mib --threads --page --quiet --help" ;;

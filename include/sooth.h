@@ -389,6 +389,9 @@ typedef struct sooth_predict_options {
     const char *stack;  /* Software version ("pt2.4-cu124"); default: unknown. */
     const char *source; /* Benchmark whose options apply ("timm", "nvidia-dle"); default: none. */
     const char *mig;    /* MIG profile ("2g.10gb", see sooth_mig_at); default: the whole GPU. */
+    /* Host that launches the kernels: "reference" (default; the mean of the measured hosts), "measured" (that of the GPU's
+     * measurements), or a name or file of a host (see sooth_hosts_find), whose launch_us scales the reference's. */
+    const char *host;
     /* Power limit, as set by nvidia-smi -pl; default: the board's. A lower limit slows kernels down. */
     double power_limit_w;
     double co2_g_per_kwh; /* CO2 per kWh of electricity, for co2_g; default: unknown. */
@@ -397,6 +400,7 @@ typedef struct sooth_predict_options {
     bool by_estimate;     /* For sooth_largest_batch: uses the estimate instead of the upper end of the interval. */
     /* Level of the intervals: 50, 80, 90 (default), 95 or 99. What fits is decided by the 90 % interval. */
     int interval_percent;
+    bool cuda_graphs;     /* A captured graph launches the pass at once. */
 } sooth_predict_options;
 
 /* Returns the valid values of an option ("precision", "layout", "runtime", "mode", "optimizer"); NULL after the
@@ -447,6 +451,7 @@ typedef struct sooth_prediction_totals {
     /* Arithmetic of matrix products: "fp32", "tf32", "fp16", "bf16", "int8", "fp8". A note explains a deviation. */
     const char *arithmetic;
     const char *weights; /* Identity of the predictor's weights: 8 hexadecimal digits; "" without weights. */
+    const char *host;    /* "reference", "measured", "CUDA graph", or the name of a host. */
 } sooth_prediction_totals;
 SOOTH_API sooth_prediction_totals sooth_prediction_totals_of(const sooth_prediction *prediction);
 

@@ -71,12 +71,14 @@ class PredictOptions(ctypes.Structure):
         ("stack", ctypes.c_char_p),
         ("source", ctypes.c_char_p),
         ("mig", ctypes.c_char_p),
+        ("host", ctypes.c_char_p),
         ("power_limit_w", ctypes.c_double),
         ("co2_g_per_kwh", ctypes.c_double),
         ("kv_cache_bits", ctypes.c_int),
         ("memory", ctypes.c_bool),
         ("by_estimate", ctypes.c_bool),
         ("interval_percent", ctypes.c_int),
+        ("cuda_graphs", ctypes.c_bool),
     ]
 
 

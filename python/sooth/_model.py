@@ -268,9 +268,9 @@ class Model:
 
     @staticmethod
     def _predict_options(device: Optional[ctypes.c_void_p], how: Mapping[str, Any]) -> "c.PredictOptions":
-        texts = ("precision", "layout", "runtime", "mode", "optimizer", "stack", "mig")
+        texts = ("precision", "layout", "runtime", "mode", "optimizer", "stack", "mig", "host")
         for name in how:
-            if name not in texts + ("power_limit_w", "co2_g_per_kwh", "kv_cache_bits", "memory", "interval_percent"):
+            if name not in texts + ("power_limit_w", "co2_g_per_kwh", "kv_cache_bits", "memory", "interval_percent", "cuda_graphs"):
                 raise TypeError(f"there is no option '{name}'")
         return c.PredictOptions(
             device=device,
@@ -279,6 +279,7 @@ class Model:
             kv_cache_bits=how.get("kv_cache_bits") or 0,
             memory=bool(how.get("memory", True)),
             interval_percent=how.get("interval_percent") or 0,
+            cuda_graphs=bool(how.get("cuda_graphs")),
             **{k: c.encoded(how.get(k)) for k in texts},
         )
 
@@ -294,6 +295,8 @@ class Model:
         optimizer: Optional[str] = None,
         stack: Optional[str] = None,
         mig: Optional[str] = None,
+        host: Optional[str] = None,
+        cuda_graphs: bool = False,
         power_limit_w: Optional[float] = None,
         co2_g_per_kwh: Optional[float] = None,
         kv_cache_bits: Optional[int] = None,
@@ -315,6 +318,8 @@ class Model:
             "optimizer": optimizer,
             "stack": stack,
             "mig": mig,
+            "host": host,
+            "cuda_graphs": cuda_graphs,
             "power_limit_w": power_limit_w,
             "co2_g_per_kwh": co2_g_per_kwh,
             "kv_cache_bits": kv_cache_bits,

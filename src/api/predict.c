@@ -1,5 +1,6 @@
 /* predict.c: the public functions for predictions. Their failures are caught here. */
 #include "base/nearest.h"
+#include "device/host.h"
 #include "device/mig.h"
 #include "predict/answer.h"
 #include "predict/losses.h"
@@ -126,6 +127,35 @@ static const char *read_options(setting *where, const sooth_predict_options *o, 
     return note;
 }
 
+/* Launch time of the reference host, as files of hosts state it. */
+static const double REFERENCE_LAUNCH_US = 5;
+
+static void find_host(setting *where, str *shown, const char *name, arena *a, fail *f)
+{
+    *shown = STR("reference");
+    if (!name || !*name || strcmp(name, "reference") == 0)
+        return;
+    if (strcmp(name, "measured") == 0) {
+        where->on_measured_host = true;
+        *shown = STR("measured");
+        return;
+    }
+    sooth_hosts *hosts;
+    const sooth_host *found;
+    sooth_error error;
+    sooth_status status = sooth_hosts_open(&hosts, &error);
+    if (status == SOOTH_OK)
+        status = sooth_hosts_find(hosts, name, &found, &error);
+    if (status == SOOTH_OK) {
+        double launch_us = found->numbers[HOST_LAUNCH_US];
+        where->launch_share = launch_us > 0 ? launch_us / REFERENCE_LAUNCH_US : 1;
+        *shown = arena_str(a, found->texts[HOST_NAME]);
+    }
+    sooth_hosts_free(hosts);
+    if (status != SOOTH_OK)
+        fail_with(f, status, "%s", error.message);
+}
+
 const char *sooth_predict_choice(const char *part, size_t index)
 {
     for (setting_part p = SETTING_PRECISION; p <= SETTING_OPTIMIZER; p++)
@@ -149,6 +179,9 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
     setting where = setting_default();
     where.device = slice_of(options->device, options->mig, &answer->arena, &model->fail);
     const char *type_note = read_options(&where, options, &model->source, &model->fail);
+    str host_name;
+    find_host(&where, &host_name, options->host, &answer->arena, &model->fail);
+    where.has_graph = options->cuda_graphs;
     bool keeps_last = where.lower.layout == LAYOUT_NCHW && lower_keeps_channels_last(&model->net);
     if (keeps_last)
         where.lower.layout = LAYOUT_NHWC;
@@ -179,6 +212,10 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
         where.lower.layout = LAYOUT_NCHW;
     answer_make(answer, model, with, &where, options->power_limit_w, options->co2_g_per_kwh, options->memory);
     answer_set_level(answer, percent);
+    bool on_measured = where.on_own_host || answer->times->stack_is_measured;
+    answer->totals.host = where.has_graph                                                       ? "CUDA graph"
+                          : on_measured && !(where.launch_share > 0) && !where.on_measured_host ? "measured"
+                                                                                                : host_name.ptr;
     if (options->optimizer && *options->optimizer && where.lower.mode != MODE_TRAIN)
         *(const char **)ARENA_PUSH(&answer->arena, &answer->notes) =
             "An optimizer applies to training only: add --mode train.";

@@ -369,6 +369,17 @@ int predict_main(int argc, char **argv)
          .target = &where->mig,
          .argument = "PROFILE",
          .help = "MIG profile, such as 2g.10gb (default: the whole GPU)"},
+        {.name = "host",
+         .kind = OPTION_TEXT,
+         .target = &where->host,
+         .argument = "NAME|FILE",
+         .help = "host that launches kernels: reference (the mean of the measured ones, the\ndefault), measured (that "
+                 "of the "
+                 "GPU's measurements), or one of data/hosts"},
+        {.name = "cuda-graphs",
+         .kind = OPTION_FLAG,
+         .target = &where->cuda_graphs,
+         .help = "a captured CUDA graph launches the pass at once"},
         {.name = "power-limit",
          .kind = OPTION_TEXT,
          .target = &power_limit,

@@ -12,6 +12,9 @@
 /* Without weights: minimum time of a kernel, and host time of a launch and of a view. */
 static const double LEAST_US = 1.5, LAUNCH_US = 5, VIEW_US = 2;
 
+/* Time to launch a captured graph; assumed. */
+static const double GRAPH_US = 10;
+
 typedef struct work_time {
     double device_us, compute_us, memory_us, fixed_us; /* The last three sum to the first. */
     double least_us;                                   /* physical floor */
@@ -399,12 +402,15 @@ double predict_joint_ms(double device_ms, double host_ms)
     return j.latency_ms;
 }
 
-/* A kernel that mostly takes its fixed time is bound by its launch, others by the longer side of the roofline. */
+/* A kernel that mostly takes its fixed time is bound by its launch, others by the longer side of the roofline; within a
+ * factor of two, by the longer part of the time. */
 static kernel_bound bound_of(const work *w, const work_time *t)
 {
     if (t->fixed_us > t->compute_us + t->memory_us)
         return BOUND_LAUNCH;
-    return w->flops / t->ideal.peak_flops * 1e6 > t->ideal.memory_us ? BOUND_COMPUTE : BOUND_MEMORY;
+    double flops_us = w->flops / t->ideal.peak_flops * 1e6, bytes_us = t->ideal.memory_us;
+    bool is_clear = flops_us > 2 * bytes_us || bytes_us > 2 * flops_us;
+    return (is_clear ? flops_us > bytes_us : t->compute_us > t->memory_us) ? BOUND_COMPUTE : BOUND_MEMORY;
 }
 
 /* Host time of one run. A library launches its kernels one after another, without the framework in between; DeepBench's
@@ -581,7 +587,7 @@ static const char *stack_note(const net *n, str asked, int used, int runtime, ar
 /* GPUs are compared on one host. A named stack is that of measurements, so their machine launches. */
 static bool launches_on_own_host(const setting *where, int stack)
 {
-    return where->on_own_host || stack >= UNKNOWN_STACKS;
+    return where->on_own_host || where->on_measured_host || (stack >= UNKNOWN_STACKS && !(where->launch_share > 0));
 }
 
 prediction *predict_program(const predictor *with, const program *p, const work_list *works, const setting *where,
@@ -630,6 +636,11 @@ prediction *predict_program(const predictor *with, const program *p, const work_
         if (isnan(slice.launch_us))
             r->stack_note = stack_note(&v.net, where->stack, who.stack, (int)where->lower.runtime, a);
     }
+    double launch_share = where->has_graph ? 0 : where->launch_share > 0 ? where->launch_share : 1;
+    for (int g = 0; g < WORK_GROUP_COUNT; g++)
+        host_us[g] *= launch_share;
+    if (where->has_graph)
+        j.fixed_ms = fmin(j.fixed_ms, GRAPH_US / 1e3);
     r->kernels = arena_room(a, (size_t)p->kernels.count + 1, sizeof *r->kernels);
     uint32_t groups = 0;
     double new_us = 0, new_ideal_us = 0, all_ideal_us = 0, unknown_us = 0, launches = 0;

@@ -15,10 +15,13 @@ typedef struct setting {
     bool autotunes; /* cuDNN autotunes (torch.backends.cudnn.benchmark). */
     /* Each pass is a function call that releases its outputs, as in timm's benchmark. Affects memory only. */
     bool returns;
-    bool norms_in_place; /* Batch norms work in place if lifetime_has_abn() (InPlace-ABN). Affects memory only. */
-    bool is_operator;    /* A single operator, whose timer does not wait for the launch. */
-    bool on_own_host;    /* A measured row: the host of the GPU's measurements launches, not the reference host. */
-    str stack;           /* Software stack ("pt2.4-cu124"). An empty or unknown name selects 'unknown'. */
+    bool norms_in_place;   /* Batch norms work in place if lifetime_has_abn() (InPlace-ABN). Affects memory only. */
+    bool is_operator;      /* A single operator, whose timer does not wait for the launch. */
+    bool on_own_host;      /* A measured row: the host of the GPU's measurements launches, and measurements stand. */
+    bool on_measured_host; /* The host of the GPU's measurements launches, not the reference host. */
+    bool has_graph;        /* A CUDA graph launches the pass at once. */
+    double launch_share;   /* Launch time ÷ that of the reference host; 0: 1. */
+    str stack;             /* Software stack ("pt2.4-cu124"). An empty or unknown name selects 'unknown'. */
 } setting;
 
 /* What limits a kernel; a view launches nothing. */

@@ -6,7 +6,7 @@
 #include "base/arena.h"
 #include "report/text.h"
 
-enum { GRID_COLUMNS = 16 };
+enum { GRID_COLUMNS = 20 };
 
 typedef struct grid_column {
     const char *title;

@@ -35,6 +35,7 @@ static void header(json *j, const sooth_prediction_totals *t)
     json_pair_string(j, "mode", t->mode);
     json_pair_text(j, "optimizer", strcmp(t->mode, "train") == 0 ? t->optimizer : NULL);
     json_pair_text(j, "stack", t->stack);
+    json_pair_string(j, "host", t->host);
     json_pair_text(j, "mig", t->mig); /* null: the whole GPU */
 }
 

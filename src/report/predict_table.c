@@ -405,6 +405,8 @@ static void compared_row(grid *g, const sooth_prediction *p, bool has_co2)
     grid_add(g, number_digits(room, t.latency_ms.value));
     grid_add(g, number_digits(room, t.latency_ms.low));
     grid_add(g, number_digits(room, t.latency_ms.high));
+    grid_add(g, number_digits(room, t.device_ms));
+    grid_add(g, number_digits(room, fmax(0, t.latency_ms.value - t.device_ms)));
     grid_add(g, number_digits(room, t.throughput_per_s));
     grid_add(g, number_digits(room, t.energy_j.value));
     grid_add(g, number_digits(room, t.power_w.value));
@@ -434,13 +436,15 @@ static void refused_row(grid *g, const sooth_refusal *no)
 
 static void comparison(predict_report *r)
 {
-    enum { CO2 = 8 };
+    enum { CO2 = 10 };
     static const grid_column all[] = {
         {"GPU", CELL_LEFT, 0},
         {"batch", CELL_RIGHT, 0},
         {"latency ms", CELL_RIGHT, 0},
         {"low", CELL_RIGHT, 0},
         {"high", CELL_RIGHT, 0},
+        {"GPU ms", CELL_RIGHT, 0},
+        {"waiting", CELL_RIGHT, 2},
         {"samples/s", CELL_RIGHT, 1},
         {"J", CELL_RIGHT, 6},
         {"W", CELL_RIGHT, 7},
@@ -457,7 +461,9 @@ static void comparison(predict_report *r)
     text_name(r->out, first.file, SIZE_MAX, r->options.ascii);
     style(r, "0");
     style(r, "2");
-    text_printf(r->out, "  %s, %s, %s, %s", first.precision, first.layout, first.runtime, first.mode);
+    bool has_graph = strcmp(first.host, "CUDA graph") == 0;
+    text_printf(r->out, "  %s, %s, %s, %s, %s%s", first.precision, first.layout, first.runtime, first.mode, first.host,
+                has_graph ? "" : " host");
     style(r, "0");
     text_puts(r->out, "\n\n");
     grid g;
