@@ -1,27 +1,27 @@
 // app.js: the page: what is asked, the answer, and what people do with both.
-import { Client, Stale } from './client.js';
-import { combo } from './combo.js';
-import { save, savePng, svgText } from './export.js';
-import { filesOfDrop, filesOfInput, modelsOf } from './files.js';
-import { digits, escape, percent, whole } from './format.js';
-import { CHOICES, commandLine, dimensionArguments, emptyQuestion, fromHash, predictArguments, settingArguments, toHash } from './question.js';
-import { showTips } from './tip.js';
-import { VIEWS } from './views.js';
+import {Client, Stale} from './client.js';
+import {combo} from './combo.js';
+import {save, savePng, svgText} from './export.js';
+import {filesOfDrop, filesOfInput, modelsOf} from './files.js';
+import {digits, escape, percent, whole} from './format.js';
+import {CHOICES, commandLine, dimensionArguments, emptyQuestion, fromHash, predictArguments, settingArguments, toHash} from './question.js';
+import {showTips} from './tip.js';
+import {VIEWS} from './views.js';
 
 const $ = (id) => document.getElementById(id);
 const client = new Client();
 const sleep = (ms) => new Promise((resolve) => setTimeout(resolve, ms));
 
 let q = fromHash(location.hash);
-let answer = null; // of predict, for the active model on the first GPU
-let context = null; // of the view
-let layer = -1; // that is chosen
-let turn = 0; // number of the newest question
+let answer = null;   // of predict, for the active model on the first GPU
+let context = null;  // of the view
+let layer = -1;      // that is chosen
+let turn = 0;        // number of the newest question
 let gpus = [];
 let zoo = [];
 let hosts = [];
-const failures = new Map(); // error of each model, by path
-const known = new Set(); // paths of files that were given
+const failures = new Map();  // error of each model, by path
+const known = new Set();     // paths of files that were given
 
 const model = () => q.models[q.active];
 const labelOf = (path) => path.replace(/^zoo:/, '');
@@ -30,11 +30,15 @@ const normal = (name) => name.toLowerCase().replace(/[^a-z0-9]/g, '');
 // ---- the lists of the program --------------------------------------------------------------------------------------
 
 function gpuOf(name) {
-  return gpus.find((g) => g.name === name) ?? gpus.find((g) => [g.name, ...g.aliases].some((n) => normal(n) === normal(name)));
+  return gpus.find((g) => g.name === name) ??
+    gpus.find((g) => [g.name, ...g.aliases].some((n) => normal(n) === normal(name)));
 }
 
 async function loadLists() {
-  const [a, b, c] = await Promise.all([client.ask(['gpus', '--format', 'json']), client.ask(['zoo', '--format', 'json']), client.ask(['train-phase', '--hosts'])]);
+  const [a, b, c] = await Promise.all([
+    client.ask(['gpus', '--format', 'json']), client.ask(['zoo', '--format', 'json']),
+    client.ask(['train-phase', '--hosts'])
+  ]);
   gpus = JSON.parse(a.text).gpus;
   zoo = JSON.parse(b.text).networks;
   hosts = c.error.split('\n').filter((line) => line && !line.startsWith(' '));
@@ -43,16 +47,19 @@ async function loadLists() {
 }
 
 function gpuItems() {
-  return gpus.filter((g) => !q.gpus.includes(g.name)).map((g) => ({ value: g.name, text: g.name, words: g.aliases.join(' '), note: [g.architecture, g.memory_gib && `${g.memory_gib} GiB`].filter(Boolean).join(' · ') }));
+  return gpus.filter((g) => !q.gpus.includes(g.name)).map((g) => ({
+    value: g.name,
+    text: g.name,
+    words: g.aliases.join(' '),
+    note: [g.architecture, g.memory_gib && `${g.memory_gib} GiB`].filter(Boolean).join(' · ')
+  }));
 }
 
-function zooItems() {
-  return zoo.map((n) => ({ value: n.name, text: n.name, note: n.summary }));
-}
+function zooItems() { return zoo.map((n) => ({value: n.name, text: n.name, note: n.summary})); }
 
 // ---- the question --------------------------------------------------------------------------------------------------
 
-function change(patch, { keepsAnswer = false } = {}) {
+function change(patch, {keepsAnswer = false} = {}) {
   Object.assign(q, patch);
   history.replaceState(null, '', toHash(q));
   drawControls();
@@ -62,11 +69,12 @@ function change(patch, { keepsAnswer = false } = {}) {
 function setModels(models, active = 0) {
   q.dims = {};
   layer = -1;
-  change({ models, active, seq: '', past: '' });
+  change({models, active, seq: '', past: ''});
 }
 
 function addModels(list) {
-  const models = [...q.models.filter((m) => !list.some((n) => n.path === m.path)), ...list.map((m) => ({ path: m.path }))];
+  const models =
+    [...q.models.filter((m) => !list.some((n) => n.path === m.path)), ...list.map((m) => ({path: m.path}))];
   setModels(models, Math.max(models.length - list.length, 0));
 }
 
@@ -80,34 +88,67 @@ async function takeFiles(files) {
   }
   unbound.clear();
   inspected.clear();
-  if (q.models.length && q.models.every((m) => m.path.startsWith('zoo:')) && !models.some((m) => q.models.some((n) => n.path === m.path))) q.models = [];
+  if (q.models.length && q.models.every((m) => m.path.startsWith('zoo:')) &&
+    !models.some((m) => q.models.some((n) => n.path === m.path)))
+    q.models = [];
   addModels(models);
 }
 
 function drawModels() {
-  $('models').innerHTML = q.models.map((m, i) => `<li class="chip${i === q.active ? ' first' : ''}${failures.has(m.path) ? ' failed' : ''}"><button type="button" data-model="${i}" aria-pressed="${i === q.active}" title="${escape(m.path)}">${escape(labelOf(m.path))}</button><button type="button" data-drop-model="${i}" aria-label="Remove ${escape(labelOf(m.path))}">×</button></li>`).join('') || '<li class="faint">none yet</li>';
-  q.models.forEach((m) => { m.label = labelOf(m.path); });
+  $('models').innerHTML =
+    q.models
+      .map((m, i) => `<li class="chip${i === q.active ? ' first' : ''}${
+             failures.has(m.path) ?
+               ' failed' :
+               ''}"><button type="button" data-model="${i}" aria-pressed="${i === q.active}" title="${
+             escape(m.path)}">${escape(labelOf(m.path))}</button><button type="button" data-drop-model="${
+             i}" aria-label="Remove ${escape(labelOf(m.path))}">×</button></li>`)
+      .join('') ||
+    '<li class="faint">none yet</li>';
+  q.models.forEach((m) => {
+    m.label = labelOf(m.path);
+  });
 }
 
 function options(select, list, value) {
   const html = list.map(([v, text]) => `<option value="${escape(v)}">${escape(text)}</option>`).join('');
-  if (select.dataset.html !== html) { select.innerHTML = html; select.dataset.html = html; }
+  if (select.dataset.html !== html) {
+    select.innerHTML = html;
+    select.dataset.html = html;
+  }
   select.value = value;
 }
 
 function drawControls() {
   drawModels();
-  $('gpu-chips').innerHTML = q.gpus.map((name, i) => `<li class="chip${i ? '' : ' first'}"><button type="button" data-gpu="${i}" title="${i ? 'Show this GPU’s details' : 'Its details are shown'}" aria-pressed="${!i}">${escape(name.replace(/^\.\//, ''))}</button>${q.gpus.length > 1 ? `<button type="button" data-drop-gpu="${i}" aria-label="Remove ${escape(name)}">×</button>` : ''}</li>`).join('');
+  $('gpu-chips').innerHTML =
+    q.gpus
+      .map((name, i) => `<li class="chip${i ? '' : ' first'}"><button type="button" data-gpu="${i}" title="${
+             i ? 'Show this GPU’s details' :
+                 'Its details are shown'}" aria-pressed="${!i}">${escape(name.replace(/^\.\//, ''))}</button>${
+             q.gpus.length > 1 ?
+               `<button type="button" data-drop-gpu="${i}" aria-label="Remove ${escape(name)}">×</button>` :
+               ''}</li>`)
+      .join('');
   for (const [key, list] of Object.entries(CHOICES)) options($(key), list, q[key]);
   const slices = gpuOf(q.gpus[0])?.slices ?? [];
   $('mig-field').hidden = !slices.length && !q.mig;
-  options($('mig'), [['', 'whole GPU'], ...slices.map((s) => [s.profile, `${s.profile} · ${s.sms} SMs`]), ...(q.mig && !slices.some((s) => s.profile === q.mig) ? [[q.mig, q.mig]] : [])], q.mig);
+  options($('mig'),
+    [
+      ['', 'whole GPU'], ...slices.map((s) => [s.profile, `${s.profile} · ${s.sms} SMs`]),
+      ...(q.mig && !slices.some((s) => s.profile === q.mig) ? [[q.mig, q.mig]] : [])
+    ],
+    q.mig);
   options($('host'), [['', 'default host'], ...hosts.map((h) => [h, h])], q.host);
   $('optimizer-field').hidden = !q.mode.startsWith('train') && q.tab !== 'training';
   $('host-field').hidden = q.tab !== 'training';
-  for (const key of ['batch', 'seq', 'past', 'slo']) if ($(key) !== document.activeElement || !q[key]) $(key).value = q[key];
+  for (const key of ['batch', 'seq', 'past', 'slo'])
+    if ($(key) !== document.activeElement || !q[key]) $(key).value = q[key];
   $('batch').placeholder = answer?.batch ?? '1';
-  $('question-short').textContent = q.models.length ? `${labelOf(model().path)} · ${q.gpus[0]}${q.gpus.length > 1 ? ` +${q.gpus.length - 1}` : ''}${q.batch ? ` · batch ${q.batch}` : ''}` : '';
+  $('question-short').textContent = q.models.length ?
+    `${labelOf(model().path)} · ${q.gpus[0]}${q.gpus.length > 1 ? ` +${q.gpus.length - 1}` : ''}${
+      q.batch ? ` · batch ${q.batch}` : ''}` :
+                '';
   drawParameters();
 }
 
@@ -123,7 +164,15 @@ function drawParameters() {
   if (box.hidden) return;
   const given = Object.fromEntries(new URLSearchParams(rest ?? ''));
   const byName = Object.fromEntries(new URLSearchParams(defined ?? ''));
-  const html = `<details${rest ? ' open' : ''}><summary class="label" style="display:list-item">Parameters of ${escape(familyName)}</summary><div class="dims">${family.parameters.map((p) => `<label title="${escape(p.summary)}"><span class="label">${escape(p.name)}</span><input data-zoo-parameter="${escape(p.name)}" value="${escape(given[p.name] ?? '')}" placeholder="${escape(byName[p.name] ?? p.default)}"${p.most ? ' inputmode="decimal"' : ''}></label>`).join('')}</div></details>`;
+  const html = `<details${rest ? ' open' : ''}><summary class="label" style="display:list-item">Parameters of ${
+    escape(familyName)}</summary><div class="dims">${
+    family.parameters
+      .map(
+        (p) =>
+          `<label title="${escape(p.summary)}"><span class="label">${escape(p.name)}</span><input data-zoo-parameter="${
+            escape(p.name)}" value="${escape(given[p.name] ?? '')}" placeholder="${
+            escape(byName[p.name] ?? p.default)}"${p.most ? ' inputmode="decimal"' : ''}></label>`)
+      .join('')}</div></details>`;
   if (box.dataset.html === html) return;
   const isOpen = box.querySelector('details')?.open;
   box.innerHTML = html;
@@ -135,7 +184,10 @@ function drawParameters() {
 const unbound = new Map();
 async function drawDims() {
   const path = model().path;
-  if (!unbound.has(path)) unbound.set(path, client.ask(['inspect', path, '--format', 'json', '--top', '1']).then((a) => (a.text ? JSON.parse(a.text) : null)));
+  if (!unbound.has(path))
+    unbound.set(path,
+      client.ask(['inspect', path, '--format', 'json', '--top', '1'])
+        .then((a) => (a.text ? JSON.parse(a.text) : null)));
   const info = await unbound.get(path);
   if (path !== model()?.path) return;
   const symbols = new Set();
@@ -151,8 +203,15 @@ async function drawDims() {
   const names = [...symbols].filter((s) => !['seq', 'past', 'floor', 'ceil', 'min', 'max'].includes(s));
   const box = $('dims');
   box.hidden = !names.length;
-  const html = `<span class="label">Open dimensions</span>${names.map((n) => `<label><span class="label">${escape(n)}</span><input type="number" min="1" data-dim="${escape(n)}" value="${escape(q.dims[n] ?? '')}" placeholder="open"></label>`).join('')}`;
-  if (box.dataset.html !== html && !box.contains(document.activeElement)) { box.innerHTML = html; box.dataset.html = html; }
+  const html = `<span class="label">Open dimensions</span>${
+    names
+      .map((n) => `<label><span class="label">${escape(n)}</span><input type="number" min="1" data-dim="${
+             escape(n)}" value="${escape(q.dims[n] ?? '')}" placeholder="open"></label>`)
+      .join('')}`;
+  if (box.dataset.html !== html && !box.contains(document.activeElement)) {
+    box.innerHTML = html;
+    box.dataset.html = html;
+  }
 }
 
 // ---- the answer ----------------------------------------------------------------------------------------------------
@@ -172,7 +231,7 @@ async function refresh() {
     document.title = 'Sooth';
     return;
   }
-  const { path } = model();
+  const {path} = model();
   if (!path.startsWith('zoo:') && !known.has(path)) {
     $('report').hidden = true;
     problem(`This link asks about the file “${path}”. Files stay with those who have them: open or drop it here.`);
@@ -185,7 +244,7 @@ async function refresh() {
     result = await client.ask([...predictArguments(q, model()), '--kernels', '--memory', '--format', 'json'], 'main');
   } catch (error) {
     if (error instanceof Stale) return;
-    result = { error: String(error.message), code: 5 };
+    result = {error: String(error.message), code: 5};
   }
   if (own !== turn) return;
   if (!result.text) {
@@ -208,7 +267,7 @@ async function refresh() {
   drawTabs();
   context = makeContext(result.text);
   showView();
-  performance.measure('answer', { start: begin });
+  performance.measure('answer', {start: begin});
   document.documentElement.dataset.turn = own;
   document.documentElement.dataset.ms = Math.round(performance.now() - begin);
   drawDims();
@@ -218,7 +277,8 @@ function range(interval) {
   const low = interval.low * 0.85;
   const high = interval.high * 1.1;
   const at = (v) => `${((100 * (v - low)) / (high - low)).toFixed(1)}%`;
-  return `<div class="range" aria-hidden="true"><i style="left:${at(interval.low)};right:calc(100% - ${at(interval.high)})"></i><u style="left:${at(interval.value)}"></u></div>`;
+  return `<div class="range" aria-hidden="true"><i style="left:${at(interval.low)};right:calc(100% - ${
+    at(interval.high)})"></i><u style="left:${at(interval.value)}"></u></div>`;
 }
 
 function drawSummary() {
@@ -226,30 +286,69 @@ function drawSummary() {
   const name = labelOf(model().path).split('/').pop();
   $('title').textContent = name;
   document.title = `${name} on ${a.gpu} · Sooth`;
-  $('subtitle').textContent = [`${a.gpu}${a.mig ? ` ${a.mig}` : ''}`, `batch ${a.batch}`, a.precision, a.layout, a.runtime, a.mode === 'infer' ? 'inference' : a.mode, a.optimizer, a.model.format === 'zoo' ? '' : `${a.model.format}${a.model.producer ? `, ${a.model.producer}` : ''}`].filter(Boolean).join(' · ');
+  $('subtitle').textContent = [
+    `${a.gpu}${a.mig ? ` ${a.mig}` : ''}`, `batch ${a.batch}`, a.precision, a.layout, a.runtime,
+    a.mode === 'infer' ? 'inference' : a.mode, a.optimizer,
+    a.model.format === 'zoo' ? '' : `${a.model.format}${a.model.producer ? `, ${a.model.producer}` : ''}`
+  ].filter(Boolean).join(' · ');
   const between = (i, unit) => `90 %: ${digits(i.low)} to ${digits(i.high)} ${unit}`;
   const cards = [
-    ['latency', a.latency_ms.value, digits(a.latency_ms.value), 'ms', between(a.latency_ms, 'ms'), a.latency_ms, 'lead'],
+    [
+      'latency', a.latency_ms.value, digits(a.latency_ms.value), 'ms', between(a.latency_ms, 'ms'), a.latency_ms, 'lead'
+    ],
     ['throughput', a.throughput_per_s, digits(a.throughput_per_s), '/s', 'samples per second'],
-    ['energy', a.energy_j?.value, digits(a.energy_j?.value), 'J', `${digits(a.energy_j_per_1000)} J per 1,000 samples`, a.energy_j],
+    [
+      'energy', a.energy_j?.value, digits(a.energy_j?.value), 'J', `${digits(a.energy_j_per_1000)} J per 1,000 samples`,
+      a.energy_j
+    ],
     ['power', a.power_w?.value, digits(a.power_w?.value), 'W', `limit ${digits(a.power_limit_w)} W`, a.power_w],
-    ['GPU utilization', a.utilization.compute, percent(a.utilization.compute).replace(' %', ''), '%', `DRAM bandwidth ${percent(a.utilization.dram)}`],
-    ['occupancy', a.utilization.occupancy, percent(a.utilization.occupancy).replace(' %', ''), '%', `waves filled ${percent(a.utilization.wave_efficiency)}`],
+    [
+      'GPU utilization', a.utilization.compute, percent(a.utilization.compute).replace(' %', ''), '%',
+      `DRAM bandwidth ${percent(a.utilization.dram)}`
+    ],
+    [
+      'occupancy', a.utilization.occupancy, percent(a.utilization.occupancy).replace(' %', ''), '%',
+      `waves filled ${percent(a.utilization.wave_efficiency)}`
+    ],
   ];
   if (a.memory_mib) {
-    const fits = a.limit ? `<span class="no">fails: ${escape(a.limit)}</span>` : a.fits_upper ? '<span class="yes">fits</span>' : a.fits ? 'fits by the estimate alone' : a.fits === false ? '<span class="no">does not fit</span>' : '';
-    cards.push(['memory', a.memory_mib.value, whole(a.memory_mib.value), 'MiB', `${fits}${a.capacity_mib ? ` · of ${whole(a.capacity_mib)} MiB` : ''}`, a.memory_mib]);
+    const fits = a.limit ? `<span class="no">fails: ${escape(a.limit)}</span>` :
+      a.fits_upper     ? '<span class="yes">fits</span>' :
+      a.fits           ? 'fits by the estimate alone' :
+      a.fits === false ? '<span class="no">does not fit</span>' :
+                         '';
+    cards.push([
+      'memory', a.memory_mib.value, whole(a.memory_mib.value), 'MiB',
+      `${fits}${a.capacity_mib ? ` · of ${whole(a.capacity_mib)} MiB` : ''}`, a.memory_mib
+    ]);
   }
-  cards.push(['kernels', a.kernels.length, whole(a.kernels.length), '', `${digits(a.device_ms)} ms on the GPU · host ${digits(a.host_ms)} ms`]);
-  $('cards').innerHTML = cards.filter(([, value]) => value != null).map(([title, value, text, unit, note, interval, kind]) => `<div class="card ${kind ?? ''}"><h2>${title}</h2><b data-value="${value}">${text} <small>${unit}</small></b>${interval && interval.low != null ? range(interval) : ''}<p>${note}</p></div>`).join('');
-  const notes = [...a.notes, ...(a.unknown_share > 0 ? [`${percent(100 * a.unknown_share)} of the latency is in unknown operators, whose times are guesses.`] : [])];
+  cards.push([
+    'kernels', a.kernels.length, whole(a.kernels.length), '',
+    `${digits(a.device_ms)} ms on the GPU · host ${digits(a.host_ms)} ms`
+  ]);
+  $('cards').innerHTML =
+    cards.filter(([, value]) => value != null)
+      .map(([title, value, text, unit, note, interval, kind]) =>
+             `<div class="card ${kind ?? ''}"><h2>${title}</h2><b data-value="${value}">${text} <small>${
+               unit}</small></b>${interval && interval.low != null ? range(interval) : ''}<p>${note}</p></div>`)
+      .join('');
+  const notes = [
+    ...a.notes,
+    ...(a.unknown_share > 0 ?
+        [`${percent(100 * a.unknown_share)} of the latency is in unknown operators, whose times are guesses.`] :
+        [])
+  ];
   $('notes').hidden = !notes.length;
   $('notes').innerHTML = notes.map((n) => `<li>${escape(n)}</li>`).join('');
 }
 
 function drawTabs() {
   if (!VIEWS.some(([id]) => id === q.tab)) q.tab = 'overview';
-  $('tabs').innerHTML = VIEWS.map(([id, title]) => `<button type="button" role="tab" id="tab-${id}" data-tab="${id}" aria-selected="${id === q.tab}" aria-controls="view" tabindex="${id === q.tab ? 0 : -1}">${title}</button>`).join('');
+  $('tabs').innerHTML =
+    VIEWS
+      .map(([id, title]) => `<button type="button" role="tab" id="tab-${id}" data-tab="${id}" aria-selected="${
+             id === q.tab}" aria-controls="view" tabindex="${id === q.tab ? 0 : -1}">${title}</button>`)
+      .join('');
   $('view').setAttribute('aria-labelledby', `tab-${q.tab}`);
 }
 
@@ -260,27 +359,41 @@ const inspected = new Map();
 function makeContext(text) {
   const base = commandFileName();
   const c = {
-    question: q, answer, model: model(), layer, gpuOf, counts: context?.counts, exports: {},
+    question: q,
+    answer,
+    model: model(),
+    layer,
+    gpuOf,
+    counts: context?.counts,
+    exports: {},
     ask: (args, key) => client.ask(args, key),
     async askJson(args, key) {
       const result = await client.ask(args, key);
-      return result.text ? { ...JSON.parse(result.text), text: result.text } : { error: result.error.replace(/^sooth: /gm, '') };
+      return result.text ? {...JSON.parse(result.text), text: result.text} :
+                           {error: result.error.replace(/^sooth: /gm, '')};
     },
     // The graph, with the dimensions of the answer.
     async inspect() {
-      const args = ['inspect', q.models[q.active].path, ...dimensionArguments(q, q.batch || String(answer.batch)), '--values', '--format', 'json'];
+      const args = [
+        'inspect', q.models[q.active].path, ...dimensionArguments(q, q.batch || String(answer.batch)), '--values',
+        '--format', 'json'
+      ];
       const key = args.join('\u0000');
       if (!inspected.has(key)) {
         if (inspected.size > 8) inspected.clear();
         let result = await client.ask(args, 'inspect');
-        if (!result.text) result = await client.ask(['inspect', q.models[q.active].path, ...dimensionArguments(q), '--values', '--format', 'json'], 'inspect');
-        inspected.set(key, result.text ? JSON.parse(result.text) : { error: result.error });
+        if (!result.text)
+          result = await client.ask(
+            ['inspect', q.models[q.active].path, ...dimensionArguments(q), '--values', '--format', 'json'], 'inspect');
+        inspected.set(key, result.text ? JSON.parse(result.text) : {error: result.error});
       }
       return inspected.get(key);
     },
-    observers: [], choosers: [], sizes: new Map(),
+    observers: [],
+    choosers: [],
+    sizes: new Map(),
     onWidth(target, draw) {
-      c.sizes.set(target, { draw, width: target.clientWidth });
+      c.sizes.set(target, {draw, width: target.clientWidth});
       draw();
     },
     onChoose: (f) => c.choosers.push(f),
@@ -292,31 +405,40 @@ function makeContext(text) {
     onSlo: (target, redraw) => dragSlo(target, redraw),
     refresh: () => showView(),
     saveGraph: async () => {
-      const result = await client.ask(['inspect', q.models[q.active].path, ...dimensionArguments(q), '--format', 'svg']);
+      const result =
+        await client.ask(['inspect', q.models[q.active].path, ...dimensionArguments(q), '--format', 'svg']);
       if (result.text) save(`${base}-graph.svg`, result.text, 'image/svg+xml');
     },
   };
   c.exports.json = () => [`${base}.json`, text];
-  c.exports.csv = async () => [`${base}.csv`, (await client.ask([...predictArguments(q, model()), '--layers', '--format', 'csv'])).text];
-  c.exports.html = async () => [`${base}.html`, (await client.ask([...predictArguments(q, model()), '--kernels', '--format', 'html'])).text];
-  c.exports.trace = async () => [`${base}-trace.json`, (await client.ask([...predictArguments(q, model()), '--format', 'trace'])).text];
+  c.exports.csv = async () => [`${base}.csv`,
+    (await client.ask([...predictArguments(q, model()), '--layers', '--format', 'csv'])).text];
+  c.exports.html = async () => [`${base}.html`,
+    (await client.ask([...predictArguments(q, model()), '--kernels', '--format', 'html'])).text];
+  c.exports.trace =
+    async () => [`${base}-trace.json`, (await client.ask([...predictArguments(q, model()), '--format', 'trace'])).text];
   return c;
 }
 
-const commandFileName = () => `${labelOf(model().path).split('/').pop().replace(/[^\w.-]+/g, '_')}-${answer.gpu}-${answer.batch}`;
+const commandFileName = () =>
+  `${labelOf(model().path).split('/').pop().replace(/[^\w.-]+/g, '_')}-${answer.gpu}-${answer.batch}`;
 
 async function showView() {
   const own = turn;
   const [id, , show] = VIEWS.find(([name]) => name === q.tab);
   const element = $('view');
   const c = makeContext(context ? await context.exports.json()[1] : '');
-  if (context) c.exports = { ...context.exports };
+  if (context) c.exports = {...context.exports};
   context = c;
   const fresh = document.createElement('div');
   const isWaiting = ['compare', 'training', 'mig', 'survey'].includes(id);
   if (isWaiting && element.dataset.drawn !== id) element.innerHTML = '<p class="wait">…</p>';
-  if (!isWaiting) element.replaceChildren(fresh);
-  else { fresh.hidden = true; fresh.style.display = 'none'; }
+  if (!isWaiting)
+    element.replaceChildren(fresh);
+  else {
+    fresh.hidden = true;
+    fresh.style.display = 'none';
+  }
   const begin = performance.now();
   try {
     if (isWaiting) {
@@ -325,12 +447,19 @@ async function showView() {
       fresh.hidden = false;
       element.append(fresh);
       await show(fresh, c);
-      if (own !== turn || context !== c) { fresh.remove(); return; }
+      if (own !== turn || context !== c) {
+        fresh.remove();
+        return;
+      }
       fresh.style.cssText = '';
       element.replaceChildren(fresh);
-    } else await show(fresh, c);
+    } else
+      await show(fresh, c);
   } catch (error) {
-    if (error instanceof Stale) { fresh.remove(); return; }
+    if (error instanceof Stale) {
+      fresh.remove();
+      return;
+    }
     throw error;
   }
   $('command').textContent = commandLine(c.command ?? predictArguments(q, model()));
@@ -342,7 +471,10 @@ async function showView() {
 
 new ResizeObserver(() => {
   for (const [target, size] of context?.sizes ?? [])
-    if (target.isConnected && target.clientWidth !== size.width) { size.width = target.clientWidth; size.draw(); }
+    if (target.isConnected && target.clientWidth !== size.width) {
+      size.width = target.clientWidth;
+      size.draw();
+    }
 }).observe($('view'));
 
 function setSlo(value, redraw) {
@@ -357,7 +489,7 @@ function dragSlo(target, redraw) {
   const at = (e, svg) => {
     const box = svg.getBoundingClientRect();
     const y = (e.clientY - box.top) * (svg.viewBox.baseVal.height / box.height);
-    const { sloTop, sloBottom, sloLow, sloHigh } = svg.dataset;
+    const {sloTop, sloBottom, sloLow, sloHigh} = svg.dataset;
     const share = (Number(sloBottom) - y) / (Number(sloBottom) - Number(sloTop));
     return share > 1.01 ? 0 : Number(sloLow) * (Number(sloHigh) / Number(sloLow)) ** Math.max(0, share);
   };
@@ -365,16 +497,20 @@ function dragSlo(target, redraw) {
     if (!e.target.closest('.slo')) return;
     e.preventDefault();
     const move = (n) => setSlo(at(n, target.querySelector('svg')), redraw);
-    const end = () => { removeEventListener('pointermove', move); removeEventListener('pointerup', end); };
+    const end = () => {
+      removeEventListener('pointermove', move);
+      removeEventListener('pointerup', end);
+    };
     addEventListener('pointermove', move);
     addEventListener('pointerup', end);
   });
   target.addEventListener('keydown', (e) => {
-    const factor = { ArrowUp: 1.05, ArrowDown: 1 / 1.05, PageUp: 1.5, PageDown: 1 / 1.5 }[e.key];
+    const factor = {ArrowUp: 1.05, ArrowDown: 1 / 1.05, PageUp: 1.5, PageDown: 1 / 1.5}[e.key];
     if (!factor && e.key !== 'Delete') return;
     e.preventDefault();
     const svg = target.querySelector('svg');
-    setSlo(e.key === 'Delete' ? 0 : (Number(q.slo) || Math.sqrt(svg.dataset.sloLow * svg.dataset.sloHigh)) * factor, redraw);
+    setSlo(
+      e.key === 'Delete' ? 0 : (Number(q.slo) || Math.sqrt(svg.dataset.sloLow * svg.dataset.sloHigh)) * factor, redraw);
     target.querySelector('.slo').focus();
   });
 }
@@ -385,7 +521,7 @@ async function exportAs(name) {
   const make = context?.exports[name];
   if (!make) return;
   const [file, text] = await make();
-  const type = { json: 'application/json', csv: 'text/csv', html: 'text/html' }[file.split('.').pop()];
+  const type = {json: 'application/json', csv: 'text/csv', html: 'text/html'}[file.split('.').pop()];
   save(file, text, type);
 }
 
@@ -396,18 +532,27 @@ async function copy(text, button) {
     button.textContent = 'Copied';
     await sleep(1200);
     button.textContent = old;
-  } catch {
-    prompt('Copy:', text);
-  }
+  } catch { prompt('Copy:', text); }
 }
 
 function connect() {
   $('choose-file').addEventListener('click', () => $('file').click());
   $('choose-folder').addEventListener('click', () => $('folder').click());
-  for (const id of ['file', 'folder']) $(id).addEventListener('change', (e) => { takeFiles(filesOfInput(e.target)); e.target.value = ''; });
+  for (const id of ['file', 'folder'])
+    $(id).addEventListener('change', (e) => {
+      takeFiles(filesOfInput(e.target));
+      e.target.value = '';
+    });
   let depth = 0;
-  addEventListener('dragenter', (e) => { e.preventDefault(); depth++; $('drop').hidden = false; });
-  addEventListener('dragleave', () => { depth = Math.max(0, depth - 1); $('drop').hidden = depth === 0; });
+  addEventListener('dragenter', (e) => {
+    e.preventDefault();
+    depth++;
+    $('drop').hidden = false;
+  });
+  addEventListener('dragleave', () => {
+    depth = Math.max(0, depth - 1);
+    $('drop').hidden = depth === 0;
+  });
   addEventListener('dragover', (e) => e.preventDefault());
   addEventListener('drop', async (e) => {
     e.preventDefault();
@@ -415,55 +560,76 @@ function connect() {
     $('drop').hidden = true;
     takeFiles(await filesOfDrop(e.dataTransfer));
   });
-  combo($('zoo'), $('zoo-list'), zooItems, (name) => addModels([{ path: `zoo:${name}` }]));
-  combo($('gpu'), $('gpu-list'), gpuItems, (name) => change({ gpus: [...q.gpus, name] }));
+  combo($('zoo'), $('zoo-list'), zooItems, (name) => addModels([{path: `zoo:${name}`}]));
+  combo($('gpu'), $('gpu-list'), gpuItems, (name) => change({gpus: [...q.gpus, name]}));
   $('controls').addEventListener('submit', (e) => e.preventDefault());
   $('controls').addEventListener('change', (e) => {
-    const { target } = e;
-    if (target.dataset.dim) change({ dims: { ...q.dims, [target.dataset.dim]: target.value } });
-    else if (target.dataset.zooParameter) changeParameter(target.dataset.zooParameter, target.value.trim());
-    else if (target.name) change({ [target.name]: target.value });
+    const {target} = e;
+    if (target.dataset.dim)
+      change({dims: {...q.dims, [target.dataset.dim]: target.value}});
+    else if (target.dataset.zooParameter)
+      changeParameter(target.dataset.zooParameter, target.value.trim());
+    else if (target.name)
+      change({[target.name]: target.value});
   });
   $('controls').addEventListener('click', (e) => {
     const data = e.target.closest('button')?.dataset ?? {};
-    if (data.model) change({ active: Number(data.model), dims: {}, seq: '', past: '' });
+    if (data.model)
+      change({active: Number(data.model), dims: {}, seq: '', past: ''});
     else if (data.dropModel) {
       const models = q.models.filter((_, i) => i !== Number(data.dropModel));
       setModels(models, Math.min(q.active, Math.max(models.length - 1, 0)));
-    } else if (data.gpu) change({ gpus: [q.gpus[data.gpu], ...q.gpus.filter((_, i) => i !== Number(data.gpu))], mig: '' });
-    else if (data.dropGpu) change({ gpus: q.gpus.filter((_, i) => i !== Number(data.dropGpu)) });
-    else if (data.step) change({ batch: String(Math.max(1, Math.round((Number(q.batch) || answer?.batch || 1) * Number(data.step)))) });
+    } else if (data.gpu)
+      change({gpus: [q.gpus[data.gpu], ...q.gpus.filter((_, i) => i !== Number(data.gpu))], mig: ''});
+    else if (data.dropGpu)
+      change({gpus: q.gpus.filter((_, i) => i !== Number(data.dropGpu))});
+    else if (data.step)
+      change({batch: String(Math.max(1, Math.round((Number(q.batch) || answer?.batch || 1) * Number(data.step))))});
   });
   $('tabs').addEventListener('click', (e) => e.target.dataset.tab && openTab(e.target.dataset.tab));
   $('tabs').addEventListener('keydown', (e) => {
-    const step = { ArrowRight: 1, ArrowLeft: -1 }[e.key];
+    const step = {ArrowRight: 1, ArrowLeft: -1}[e.key];
     if (!step) return;
     const at = VIEWS.findIndex(([id]) => id === q.tab);
     openTab(VIEWS[(at + step + VIEWS.length) % VIEWS.length][0]);
     $(`tab-${q.tab}`).focus();
   });
   $('answer').addEventListener('click', (e) => {
-    const target = e.target.closest('[data-export],[data-view],[data-save],[data-pick],[data-do],[data-zoo],tr[data-layer],.roofline [data-layer],.timeline [data-layer]');
+    const target = e.target.closest(
+      '[data-export],[data-view],[data-save],[data-pick],[data-do],[data-zoo],tr[data-layer],.roofline [data-layer],.timeline [data-layer]');
     if (!target) return;
-    const { data = target.dataset } = {};
-    if (data.export) exportAs(data.export);
-    else if (data.do === 'open') $('file').click();
-    else if (data.zoo) setModels([{ path: `zoo:${data.zoo}` }]);
-    else if (data.save) saveChart(target);
+    const {data = target.dataset} = {};
+    if (data.export)
+      exportAs(data.export);
+    else if (data.do === 'open')
+      $('file').click();
+    else if (data.zoo)
+      setModels([{path: `zoo:${data.zoo}`}]);
+    else if (data.save)
+      saveChart(target);
     else if (data.pick) {
       const [gpu, batch] = data.pick.split(' ');
-      change({ gpus: [gpu, ...q.gpus.filter((g) => g !== gpu)], batch });
+      change({gpus: [gpu, ...q.gpus.filter((g) => g !== gpu)], batch});
     } else if (data.layer && Number(data.layer) >= 0) {
-      if (q.tab === 'overview') { layer = Number(data.layer); openTab('layers'); } else context.choose(Number(data.layer), target.tagName === 'TR' ? 'table' : 'picture');
-    } else if (data.view) openTab(data.view);
+      if (q.tab === 'overview') {
+        layer = Number(data.layer);
+        openTab('layers');
+      } else
+        context.choose(Number(data.layer), target.tagName === 'TR' ? 'table' : 'picture');
+    } else if (data.view)
+      openTab(data.view);
   });
   $('copy-link').addEventListener('click', (e) => copy(location.href, e.target));
   $('copy-command').addEventListener('click', (e) => copy($('command').textContent, e.target));
   $('theme').addEventListener('click', () => {
-    const isDark = getComputedStyle(document.documentElement).colorScheme === 'dark' || (!document.documentElement.dataset.theme && matchMedia('(prefers-color-scheme: dark)').matches);
+    const isDark = getComputedStyle(document.documentElement).colorScheme === 'dark' ||
+      (!document.documentElement.dataset.theme && matchMedia('(prefers-color-scheme: dark)').matches);
     setTheme(isDark ? 'light' : 'dark');
   });
-  $('own-gpu').addEventListener('click', () => { $('own-error').textContent = ''; $('own').showModal(); });
+  $('own-gpu').addEventListener('click', () => {
+    $('own-error').textContent = '';
+    $('own').showModal();
+  });
   $('own-add').addEventListener('click', addOwnGpu);
   addEventListener('hashchange', () => {
     const next = fromHash(location.hash);
@@ -478,15 +644,17 @@ function connect() {
 }
 
 function changeParameter(name, value) {
-  const { path } = model();
+  const {path} = model();
   const [base, rest] = path.split('?');
   const given = new URLSearchParams(rest ?? '');
-  if (value) given.set(name, value);
-  else given.delete(name);
+  if (value)
+    given.set(name, value);
+  else
+    given.delete(name);
   const text = [...given].map(([k, v]) => `${k}=${v}`).join('&');
-  const models = q.models.map((m, i) => (i === q.active ? { path: text ? `${base}?${text}` : base } : m));
+  const models = q.models.map((m, i) => (i === q.active ? {path: text ? `${base}?${text}` : base} : m));
   layer = -1;
-  change({ models });
+  change({models});
 }
 
 function openTab(id) {
@@ -502,8 +670,10 @@ function saveChart(button) {
   const svg = panel.querySelector('svg.chart');
   if (!svg) return;
   const name = `${commandFileName()}-${panel.id}`;
-  if (button.dataset.save === 'png') savePng(`${name}.png`, svg);
-  else save(`${name}.svg`, svgText(svg), 'image/svg+xml');
+  if (button.dataset.save === 'png')
+    savePng(`${name}.png`, svg);
+  else
+    save(`${name}.svg`, svgText(svg), 'image/svg+xml');
 }
 
 async function addOwnGpu() {
@@ -512,20 +682,27 @@ async function addOwnGpu() {
   const path = `./${name}.txt`;
   await client.write(`/models/${name}.txt`, text);
   const result = await client.ask(['gpus', path, '--format', 'json']);
-  if (!result.text) { $('own-error').textContent = result.error.replace(/^sooth: /gm, ''); return; }
+  if (!result.text) {
+    $('own-error').textContent = result.error.replace(/^sooth: /gm, '');
+    return;
+  }
   $('own').close();
-  change({ gpus: [path, ...q.gpus.filter((g) => g !== path)] });
+  change({gpus: [path, ...q.gpus.filter((g) => g !== path)]});
 }
 
 function setTheme(theme) {
   document.documentElement.dataset.theme = theme;
-  try { localStorage.setItem('theme', theme); } catch { /* private windows keep nothing */ }
+  try {
+    localStorage.setItem('theme', theme);
+  } catch { /* private windows keep nothing */
+  }
 }
 
 try {
   const theme = localStorage.getItem('theme');
   if (theme) document.documentElement.dataset.theme = theme;
-} catch { /* private windows keep nothing */ }
+} catch { /* private windows keep nothing */
+}
 connect();
 drawControls();
 refresh();
@@ -533,4 +710,11 @@ loadLists();
 if ('serviceWorker' in navigator && isSecureContext) navigator.serviceWorker.register('sw.js').catch(() => {});
 
 // For the console and the tests.
-globalThis.sooth = { client, takeFiles, settingArguments, emptyQuestion, get question() { return q; }, get answer() { return answer; } };
+globalThis.sooth = {
+  client,
+  takeFiles,
+  settingArguments,
+  emptyQuestion,
+  get question() { return q; },
+  get answer() { return answer; }
+};

@@ -3,7 +3,7 @@ export class Stale extends Error {}
 
 export class Client {
   constructor() {
-    this.files = []; // [path, file], for a worker that has to be started again
+    this.files = [];  // [path, file], for a worker that has to be started again
     this.waiting = [];
     this.next = 1;
     this.start();
@@ -11,9 +11,9 @@ export class Client {
 
   start() {
     this.busy = null;
-    this.worker = new Worker(new URL('./worker.js', import.meta.url), { type: 'module' });
-    this.worker.onmessage = ({ data }) => this.take(data);
-    this.worker.onerror = (event) => this.take({ problem: event.message || 'the worker failed' });
+    this.worker = new Worker(new URL('./worker.js', import.meta.url), {type: 'module'});
+    this.worker.onmessage = ({data}) => this.take(data);
+    this.worker.onerror = (event) => this.take({problem: event.message || 'the worker failed'});
   }
 
   // A module that ran out of memory is of no more use.
@@ -22,16 +22,18 @@ export class Client {
     this.start();
     const waiting = this.waiting;
     this.waiting = [];
-    for (const [task, message] of this.files) this.send({ task, ...message }).catch(() => {});
+    for (const [task, message] of this.files) this.send({task, ...message}).catch(() => {});
     this.waiting.push(...waiting);
   }
 
-  take({ answer, problem, ms }) {
+  take({answer, problem, ms}) {
     const done = this.busy;
     this.busy = null;
     if (!done) return;
-    if (problem) done.reject(new Error(problem));
-    else done.resolve(answer && typeof answer === 'object' ? { ...answer, ms } : answer);
+    if (problem)
+      done.reject(new Error(problem));
+    else
+      done.resolve(answer && typeof answer === 'object' ? {...answer, ms} : answer);
     if (answer && answer.isLost) this.restart();
     this.go();
   }
@@ -42,7 +44,7 @@ export class Client {
         for (const old of this.waiting.filter((w) => w.key === key)) old.reject(new Stale('a newer question'));
         this.waiting = this.waiting.filter((w) => w.key !== key);
       }
-      this.waiting.push({ message, key, resolve, reject });
+      this.waiting.push({message, key, resolve, reject});
       this.go();
     });
   }
@@ -50,25 +52,23 @@ export class Client {
   go() {
     if (this.busy || !this.waiting.length) return;
     this.busy = this.waiting.shift();
-    this.worker.postMessage({ id: this.next++, ...this.busy.message });
+    this.worker.postMessage({id: this.next++, ...this.busy.message});
   }
 
-  ask(args, key) {
-    return this.send({ task: 'ask', args }, key);
-  }
+  ask(args, key) { return this.send({task: 'ask', args}, key); }
 
   mount(path, file) {
-    this.files.push(['mount', { path, file }]);
-    return this.send({ task: 'mount', path, file });
+    this.files.push(['mount', {path, file}]);
+    return this.send({task: 'mount', path, file});
   }
 
   write(path, text) {
-    this.files.push(['write', { path, text }]);
-    return this.send({ task: 'write', path, text });
+    this.files.push(['write', {path, text}]);
+    return this.send({task: 'write', path, text});
   }
 
   remove(path) {
     this.files = this.files.filter(([, message]) => message.path !== path);
-    return this.send({ task: 'remove', path });
+    return this.send({task: 'remove', path});
   }
 }

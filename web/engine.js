@@ -11,8 +11,8 @@ export async function openEngine(overrides = {}) {
     printErr: (line) => lines.push(line),
     ...overrides,
   });
-  const { FS } = module;
-  FS.ignorePermissions = true; // umask() is a stub here
+  const {FS} = module;
+  FS.ignorePermissions = true;  // umask() is a stub here
   FS.mkdir('/models');
   FS.mkdir('/gpus');
   FS.chdir('/models');
@@ -35,19 +35,25 @@ export async function openEngine(overrides = {}) {
     if (FS.analyzePath(ANSWER).exists) FS.unlink(ANSWER);
     const texts = all.map(putText);
     const argv = module._malloc(4 * (texts.length + 1));
-    texts.forEach((at, i) => { module.HEAPU32[(argv >>> 2) + i] = at; });
+    texts.forEach((at, i) => {
+      module.HEAPU32[(argv >>> 2) + i] = at;
+    });
     module.HEAPU32[(argv >>> 2) + texts.length] = 0;
     let code;
     try {
       code = module._sooth_run(texts.length, argv);
     } catch (problem) {
-      return { code: 5, error: `sooth: the page ran out of memory or failed: ${problem.message || problem}`, isLost: true };
+      return {
+        code: 5,
+        error: `sooth: the page ran out of memory or failed: ${problem.message || problem}`,
+        isLost: true
+      };
     }
     texts.forEach((at) => module._free(at));
     module._free(argv);
     const text = FS.analyzePath(ANSWER).exists ? decoder.decode(FS.readFile(ANSWER)) : '';
-    return { code, text, error: lines.join('\n') };
+    return {code, text, error: lines.join('\n')};
   }
 
-  return { ask, FS, module };
+  return {ask, FS, module};
 }

@@ -1,7 +1,7 @@
 // export.js: files for the user: texts, and charts as SVG or PNG with their colours in them.
 
 export function save(name, content, type) {
-  const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+  const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], {type}));
   const link = document.createElement('a');
   link.href = url;
   link.download = name;
@@ -19,13 +19,15 @@ export function svgText(svg) {
   const copy = svg.cloneNode(true);
   const own = getComputedStyle(document.documentElement);
   const rules = chartRules();
-  const used = new Set([...`${rules} ${copy.outerHTML}`.matchAll(/var\(--([\w-]+)/g)].map((m) => m[1]).filter((name) => name !== 'c' && name !== 'k'));
+  const used = new Set([
+    ...`${rules} ${copy.outerHTML}`.matchAll(/var\(--([\w-]+)/g)
+  ].map((m) => m[1]).filter((name) => name !== 'c' && name !== 'k'));
   const variables = [...used].map((name) => `--${name}:${own.getPropertyValue(`--${name}`)}`).join(';');
   copy.setAttribute('xmlns', 'http://www.w3.org/2000/svg');
   const style = document.createElementNS('http://www.w3.org/2000/svg', 'style');
   style.textContent = `svg{${variables}}\n${rules}`;
   const back = document.createElementNS('http://www.w3.org/2000/svg', 'rect');
-  const { width, height } = svg.viewBox.baseVal;
+  const {width, height} = svg.viewBox.baseVal;
   back.setAttribute('x', '-8');
   back.setAttribute('y', '-8');
   back.setAttribute('width', width + 16);

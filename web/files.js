@@ -1,10 +1,14 @@
 // files.js: from what was dropped or chosen to models: [{path, files: [[path, File]]}]. A path is that of the engine.
 
 // Weights that lie beside a graph; the program does not read them.
-const BESIDE = /\.(bin|params|pdiparams|pdparams|weights|caffemodel|data|npy|npz|ckpt|msgpack|md|txt|py|png|jpg)$|\.data-\d+-of-\d+$|\.index$|^\./i;
+const BESIDE =
+  /\.(bin|params|pdiparams|pdparams|weights|caffemodel|data|npy|npz|ckpt|msgpack|md|txt|py|png|jpg)$|\.data-\d+-of-\d+$|\.index$|^\./i;
 // Files that make a directory one model.
-const NAMES = ['saved_model.pb', 'saved_model.pbtxt', 'Data/com.apple.CoreML/model.mlmodel', 'config.json', 'model.safetensors', 'model.safetensors.index.json', 'model.onnx', 'model.json',
-  '__model__', 'inference.pdmodel', 'inference.json', 'openvino_model.xml'];
+const NAMES = [
+  'saved_model.pb', 'saved_model.pbtxt', 'Data/com.apple.CoreML/model.mlmodel', 'config.json', 'model.safetensors',
+  'model.safetensors.index.json', 'model.onnx', 'model.json', '__model__', 'inference.pdmodel', 'inference.json',
+  'openvino_model.xml'
+];
 
 async function readEntry(entry, prefix, out) {
   if (entry.isFile) {
@@ -33,7 +37,8 @@ export function modelsOf(files) {
   const single = [];
   for (const [path, file] of files) {
     const slash = path.indexOf('/');
-    if (slash < 0) single.push([path, file]);
+    if (slash < 0)
+      single.push([path, file]);
     else {
       const folder = path.slice(0, slash);
       if (!folders.has(folder)) folders.set(folder, []);
@@ -43,10 +48,13 @@ export function modelsOf(files) {
   const models = [];
   for (const [folder, inside] of folders) {
     const names = new Set(inside.map(([path]) => path.slice(folder.length + 1).replace(/\.gz$/, '')));
-    if (NAMES.some((name) => names.has(name))) models.push({ path: folder, files: inside });
-    else for (const one of inside) if (!BESIDE.test(one[0])) models.push({ path: one[0], files: [one] });
+    if (NAMES.some((name) => names.has(name)))
+      models.push({path: folder, files: inside});
+    else
+      for (const one of inside)
+        if (!BESIDE.test(one[0])) models.push({path: one[0], files: [one]});
   }
   const graphs = single.filter(([path]) => !BESIDE.test(path));
-  for (const one of graphs.length ? graphs : single) models.push({ path: one[0], files: [one] });
+  for (const one of graphs.length ? graphs : single) models.push({path: one[0], files: [one]});
   return models;
 }

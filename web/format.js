@@ -20,7 +20,10 @@ export function si(x, unit = '') {
   if (x == null || !Number.isFinite(x)) return '?';
   const units = ['', 'k', 'M', 'G', 'T', 'P', 'E'];
   let step = 0;
-  while (Math.abs(x) >= 1000 && step < 6) { x /= 1000; step++; }
+  while (Math.abs(x) >= 1000 && step < 6) {
+    x /= 1000;
+    step++;
+  }
   const text = step ? digits(x, 4) : digits(x, 4).replace(/\.0+$/, '');
   return `${text} ${units[step]}${unit}`.trim();
 }
@@ -29,13 +32,22 @@ export function bytes(x) {
   if (x == null || !Number.isFinite(x)) return '?';
   const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
   let step = 0;
-  while (x >= 1024 && step < 4) { x /= 1024; step++; }
+  while (x >= 1024 && step < 4) {
+    x /= 1024;
+    step++;
+  }
   return `${step ? digits(x, 4) : x} ${units[step]}`;
 }
 
 export const percent = (x) => (x == null || !Number.isFinite(x) ? '?' : `${x.toFixed(1)} %`);
 
-const SPECIAL = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' };
+const SPECIAL = {
+  '&': '&amp;',
+  '<': '&lt;',
+  '>': '&gt;',
+  '"': '&quot;',
+  "'": '&#39;'
+};
 export const escape = (text) => String(text ?? '').replace(/[&<>"']/g, (c) => SPECIAL[c]);
 
 // A short tick: "250", "1k", "0.5".

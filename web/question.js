@@ -1,27 +1,44 @@
 // question.js: what is asked for, as a link, as arguments and as a command line.
 
 export const CHOICES = {
-  precision: [['', 'amp (fp16)'], ['amp-bf16', 'amp (bf16)'], ['fp32', 'fp32'], ['tf32', 'tf32'], ['fp16', 'fp16'], ['bf16', 'bf16'], ['int8', 'int8'], ['fp8', 'fp8']],
+  precision: [
+    ['', 'amp (fp16)'], ['amp-bf16', 'amp (bf16)'], ['fp32', 'fp32'], ['tf32', 'tf32'], ['fp16', 'fp16'],
+    ['bf16', 'bf16'], ['int8', 'int8'], ['fp8', 'fp8']
+  ],
   layout: [['', 'nchw'], ['nhwc', 'nhwc']],
   runtime: [['', 'eager'], ['inductor', 'inductor'], ['engine', 'engine']],
   mode: [['', 'inference'], ['train', 'training step'], ['train-forward', 'its forward pass']],
-  optimizer: [['', 'momentum'], ['sgd', 'SGD'], ['sgd-nesterov', 'Nesterov'], ['adam', 'Adam'], ['adamw', 'AdamW'], ['none', 'none']],
+  optimizer: [
+    ['', 'momentum'], ['sgd', 'SGD'], ['sgd-nesterov', 'Nesterov'], ['adam', 'Adam'], ['adamw', 'AdamW'],
+    ['none', 'none']
+  ],
 };
 const TEXTS = ['mig', 'precision', 'runtime', 'layout', 'mode', 'optimizer', 'host', 'seq', 'past', 'slo'];
 
 export function emptyQuestion() {
-  return { models: [], active: 0, gpus: ['a100-sxm4-40gb'], batch: '', dims: {}, tab: 'overview', ...Object.fromEntries(TEXTS.map((key) => [key, ''])) };
+  return {
+    models: [],
+    active: 0,
+    gpus: ['a100-sxm4-40gb'],
+    batch: '',
+    dims: {},
+    tab: 'overview',
+    ...Object.fromEntries(TEXTS.map((key) => [key, '']))
+  };
 }
 
 // "#model=zoo:resnet50&gpu=h100,l4&batch=32"
 export function toHash(q) {
-  const clean = (text) => encodeURIComponent(text).replace(/%3A/g, ':').replace(/%2C/g, ',').replace(/%2F/g, '/').replace(/%40/g, '@');
+  const clean = (text) =>
+    encodeURIComponent(text).replace(/%3A/g, ':').replace(/%2C/g, ',').replace(/%2F/g, '/').replace(/%40/g, '@');
   const parts = q.models.map((m) => `model=${clean(m.path)}`);
   if (q.active) parts.push(`active=${q.active}`);
   parts.push(`gpu=${q.gpus.map(clean).join(',')}`);
   if (q.batch) parts.push(`batch=${q.batch}`);
-  for (const key of TEXTS) if (q[key]) parts.push(`${key}=${clean(q[key])}`);
-  for (const [name, value] of Object.entries(q.dims)) if (value) parts.push(`dim=${clean(`${name}=${value}`)}`);
+  for (const key of TEXTS)
+    if (q[key]) parts.push(`${key}=${clean(q[key])}`);
+  for (const [name, value] of Object.entries(q.dims))
+    if (value) parts.push(`dim=${clean(`${name}=${value}`)}`);
   if (q.tab !== 'overview') parts.push(`view=${q.tab}`);
   return `#${parts.join('&')}`;
 }
@@ -33,14 +50,23 @@ export function fromHash(hash) {
     if (equals < 0) continue;
     const key = part.slice(0, equals);
     let value;
-    try { value = decodeURIComponent(part.slice(equals + 1)); } catch { continue; }
-    if (key === 'model' && value) q.models.push({ path: value });
-    else if (key === 'gpu') q.gpus = value.split(',').filter(Boolean);
-    else if (key === 'batch') q.batch = value.split(',')[0].replace(/\D/g, '');
-    else if (key === 'active') q.active = Number(value) || 0;
-    else if (key === 'view') q.tab = value;
-    else if (key === 'dim' && value.lastIndexOf('=') > 0) q.dims[value.slice(0, value.lastIndexOf('='))] = value.slice(value.lastIndexOf('=') + 1);
-    else if (TEXTS.includes(key)) q[key] = value;
+    try {
+      value = decodeURIComponent(part.slice(equals + 1));
+    } catch { continue; }
+    if (key === 'model' && value)
+      q.models.push({path: value});
+    else if (key === 'gpu')
+      q.gpus = value.split(',').filter(Boolean);
+    else if (key === 'batch')
+      q.batch = value.split(',')[0].replace(/\D/g, '');
+    else if (key === 'active')
+      q.active = Number(value) || 0;
+    else if (key === 'view')
+      q.tab = value;
+    else if (key === 'dim' && value.lastIndexOf('=') > 0)
+      q.dims[value.slice(0, value.lastIndexOf('='))] = value.slice(value.lastIndexOf('=') + 1);
+    else if (TEXTS.includes(key))
+      q[key] = value;
   }
   if (!q.gpus.length) q.gpus = ['a100-sxm4-40gb'];
   q.active = Math.min(Math.max(q.active, 0), Math.max(q.models.length - 1, 0));
@@ -55,15 +81,17 @@ export function dimensionArguments(q, batch = q.batch) {
   if (batch) args.push('--batch', String(batch));
   if (q.seq) args.push('--seq', q.seq);
   if (q.past) args.push('--past', q.past);
-  for (const [name, value] of Object.entries(q.dims)) if (value) args.push('--dim', `${name}=${value}`);
+  for (const [name, value] of Object.entries(q.dims))
+    if (value) args.push('--dim', `${name}=${value}`);
   return args;
 }
 
 export function settingArguments(q, names = ['precision', 'layout', 'runtime', 'mode', 'optimizer', 'mig']) {
-  return names.filter((key) => q[key] && (key !== 'optimizer' || isTraining(q) || !names.includes('mode'))).flatMap((key) => [`--${key}`, q[key]]);
+  return names.filter((key) => q[key] && (key !== 'optimizer' || isTraining(q) || !names.includes('mode')))
+    .flatMap((key) => [`--${key}`, q[key]]);
 }
 
-export function predictArguments(q, model, { gpus = [q.gpus[0]], batch = q.batch } = {}) {
+export function predictArguments(q, model, {gpus = [q.gpus[0]], batch = q.batch} = {}) {
   return ['predict', model.path, '--gpu', gpus.join(','), ...dimensionArguments(q, batch), ...settingArguments(q)];
 }
 

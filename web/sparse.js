@@ -1,8 +1,8 @@
 // sparse.js: which bytes of a large model file are read. A file keeps its size and its addresses; payloads of weights,
 // which the program never looks at, stay on the disk. What is not known to be such a payload is read.
 
-const WHOLE_BYTES = 32 << 20; // smaller files are read as they are
-const PAYLOAD_BYTES = 64 << 10; // smaller tensors are read: shapes and indices are among them
+const WHOLE_BYTES = 32 << 20;    // smaller files are read as they are
+const PAYLOAD_BYTES = 64 << 10;  // smaller tensors are read: shapes and indices are among them
 const WINDOW = 64 << 10;
 
 // Reads a file here and there, a window at a time.
@@ -32,9 +32,7 @@ class Reader {
     return value;
   }
 
-  text(at, count) {
-    return String.fromCharCode(...this.bytes(at, count));
-  }
+  text(at, count) { return String.fromCharCode(...this.bytes(at, count)); }
 }
 
 // ---- protobuf: ONNX ------------------------------------------------------------------------------------------------
@@ -50,29 +48,53 @@ function varint(reader, at) {
 }
 
 // What the fields of a message hold: another message, or a payload. Other fields are left alone.
-const TENSOR = { 4: 'payload', 5: 'payload', 7: 'payload', 9: 'payload', 10: 'payload', 11: 'payload' };
-const GRAPH = { 5: TENSOR };
-const ATTRIBUTE = { 5: TENSOR, 6: GRAPH, 10: TENSOR, 11: GRAPH };
-GRAPH[1] = { 5: ATTRIBUTE };
-const MODEL = { 7: GRAPH };
+const TENSOR = {
+  4: 'payload',
+  5: 'payload',
+  7: 'payload',
+  9: 'payload',
+  10: 'payload',
+  11: 'payload'
+};
+const GRAPH = {
+  5: TENSOR
+};
+const ATTRIBUTE = {
+  5: TENSOR,
+  6: GRAPH,
+  10: TENSOR,
+  11: GRAPH
+};
+GRAPH[1] = {
+  5: ATTRIBUTE
+};
+const MODEL = {
+  7: GRAPH
+};
 
 function skipMessage(reader, at, end, fields, skipped) {
   while (at < end) {
     let tag;
     [tag, at] = varint(reader, at);
     const kind = tag % 8;
-    if (kind === 0) [, at] = varint(reader, at);
-    else if (kind === 1) at += 8;
-    else if (kind === 5) at += 4;
+    if (kind === 0)
+      [, at] = varint(reader, at);
+    else if (kind === 1)
+      at += 8;
+    else if (kind === 5)
+      at += 4;
     else if (kind === 2) {
       let length;
       [length, at] = varint(reader, at);
       if (length > end - at) throw new RangeError('cut off');
       const inside = fields[Math.floor(tag / 8)];
-      if (inside === 'payload' && length > PAYLOAD_BYTES) skipped.push([at, at + length]);
-      else if (inside && inside !== 'payload' && length > PAYLOAD_BYTES) skipMessage(reader, at, at + length, inside, skipped);
+      if (inside === 'payload' && length > PAYLOAD_BYTES)
+        skipped.push([at, at + length]);
+      else if (inside && inside !== 'payload' && length > PAYLOAD_BYTES)
+        skipMessage(reader, at, at + length, inside, skipped);
       at += length;
-    } else throw new RangeError('no protobuf');
+    } else
+      throw new RangeError('no protobuf');
   }
 }
 
@@ -90,7 +112,8 @@ function zipPayloads(reader) {
   const reach = Math.min(reader.size, 22 + 65535);
   const tail = reader.bytes(reader.size - reach, reach).slice();
   let end = tail.length - 22;
-  while (end >= 0 && !(tail[end] === 0x50 && tail[end + 1] === 0x4b && tail[end + 2] === 5 && tail[end + 3] === 6)) end--;
+  while (end >= 0 && !(tail[end] === 0x50 && tail[end + 1] === 0x4b && tail[end + 2] === 5 && tail[end + 3] === 6))
+    end--;
   if (end < 0) throw new RangeError('no directory');
   const at = reader.size - reach + end;
   let count = reader.number(at + 10, 2);
@@ -102,15 +125,18 @@ function zipPayloads(reader) {
   }
   const skipped = [];
   for (; count > 0; count--) {
-    const [method, bytes, name, extra, comment] = [[10, 2], [20, 4], [28, 2], [30, 2], [32, 2]].map(
-      ([offset, size]) => reader.number(place + offset, size));
+    const [method, bytes, name, extra, comment] =
+      [[10, 2], [20, 4], [28, 2], [30, 2], [32, 2]].map(([offset, size]) => reader.number(place + offset, size));
     let [size, header] = [bytes, reader.number(place + 42, 4)];
     const wide = [reader.number(place + 24, 4), bytes, header].map((value) => value === 0xffffffff);
     for (let e = place + 46 + name; e + 4 <= place + 46 + name + extra; e += 4 + reader.number(e + 2, 2)) {
       if (reader.number(e, 2) !== 1) continue;
       let field = e + 4;
       if (wide[0]) field += 8;
-      if (wide[1]) { size = reader.number(field, 8); field += 8; }
+      if (wide[1]) {
+        size = reader.number(field, 8);
+        field += 8;
+      }
       if (wide[2]) header = reader.number(field, 8);
     }
     if (method === 0 && size > PAYLOAD_BYTES && TENSOR_NAME.test(reader.text(place + 46, name))) {
@@ -124,11 +150,9 @@ function zipPayloads(reader) {
 
 // ---- files with a header -------------------------------------------------------------------------------------------
 
-function safetensorsPayloads(reader) {
-  return [[8 + reader.number(0, 8), reader.size]];
-}
+function safetensorsPayloads(reader) { return [[8 + reader.number(0, 8), reader.size]]; }
 
-const GGUF_BYTES = [1, 1, 2, 2, 4, 4, 4, 1, -1, -2, 8, 8, 8]; // -1: text, -2: array
+const GGUF_BYTES = [1, 1, 2, 2, 4, 4, 4, 1, -1, -2, 8, 8, 8];  // -1: text, -2: array
 
 function ggufValue(reader, kind, at) {
   const bytes = GGUF_BYTES[kind];
@@ -176,7 +200,7 @@ export function rangesToRead(file, readSlice) {
     payloads = payloadsOf(new Reader(file, readSlice));
   } catch (problem) {
     if (!(problem instanceof RangeError)) throw problem;
-    payloads = []; // the program says what is wrong with it
+    payloads = [];  // the program says what is wrong with it
   }
   const ranges = [];
   let at = 0;

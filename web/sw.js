@@ -1,7 +1,10 @@
 // sw.js: keeps the page for times without a network. The network comes first, so that a new version is seen at once.
 const CACHE = 'sooth';
-const FILES = ['./', 'index.html', 'style.css', 'charts.css', 'icon.svg', 'app.js', 'client.js', 'combo.js', 'charts.js', 'csv.js', 'engine.js', 'export.js', 'files.js', 'format.js', 'graph.js',
-  'question.js', 'sparse.js', 'table.js', 'tip.js', 'report.js', 'views.js', 'worker.js', 'sooth.js', 'sooth.wasm'];
+const FILES = [
+  './', 'index.html', 'style.css', 'charts.css', 'icon.svg', 'app.js', 'client.js', 'combo.js', 'charts.js', 'csv.js',
+  'engine.js', 'export.js', 'files.js', 'format.js', 'graph.js', 'question.js', 'sparse.js', 'table.js', 'tip.js',
+  'report.js', 'views.js', 'worker.js', 'sooth.js', 'sooth.wasm'
+];
 
 self.addEventListener('install', (event) => {
   event.waitUntil(caches.open(CACHE).then((cache) => cache.addAll(FILES)).then(() => self.skipWaiting()));
@@ -18,7 +21,7 @@ self.addEventListener('fetch', (event) => {
       if (fresh.ok) cache.put(event.request, fresh.clone());
       return fresh;
     } catch (error) {
-      const kept = await cache.match(event.request, { ignoreSearch: true });
+      const kept = await cache.match(event.request, {ignoreSearch: true});
       if (kept) return kept;
       throw error;
     }

@@ -1,22 +1,30 @@
 // table.js: a table whose headings sort it. Long ones show their first rows until one asks for the rest.
-import { escape } from './format.js';
+import {escape} from './format.js';
 
 const FIRST_ROWS = 300;
 
-// columns: [{title, key(row), show(row): HTML, number, class}]; rows are any values. Row attributes come from attributes(row).
+// columns: [{title, key(row), show(row): HTML, number, class}]; rows are any values. Row attributes come from
+// attributes(row).
 export class Table {
-  constructor(element, { columns, attributes = () => '', label, sort = null, down = true }) {
-    Object.assign(this, { element, columns, attributes, label, sort, down, rows: [], limit: FIRST_ROWS });
+  constructor(element, {columns, attributes = () => '', label, sort = null, down = true}) {
+    Object.assign(this, {element, columns, attributes, label, sort, down, rows: [], limit: FIRST_ROWS});
     element.addEventListener('click', (e) => {
       const heading = e.target.closest('th button');
       if (heading) this.sortBy(Number(heading.dataset.column));
-      if (e.target.closest('.more')) { this.limit = Infinity; this.draw(); }
+      if (e.target.closest('.more')) {
+        this.limit = Infinity;
+        this.draw();
+      }
     });
   }
 
   sortBy(column) {
-    if (this.sort === column) this.down = !this.down;
-    else { this.sort = column; this.down = Boolean(this.columns[column].number); }
+    if (this.sort === column)
+      this.down = !this.down;
+    else {
+      this.sort = column;
+      this.down = Boolean(this.columns[column].number);
+    }
     this.draw();
     this.element.querySelector(`th button[data-column="${column}"]`).focus();
   }
@@ -29,16 +37,40 @@ export class Table {
   draw() {
     let rows = this.rows;
     if (this.sort != null) {
-      const { key } = this.columns[this.sort];
-      const value = (row) => { const v = key(row); return v == null || Number.isNaN(v) ? -Infinity : v; };
+      const {key} = this.columns[this.sort];
+      const value = (row) => {
+        const v = key(row);
+        return v == null || Number.isNaN(v) ? -Infinity : v;
+      };
       const sign = this.down ? -1 : 1;
-      rows = rows.map((row) => [value(row), row]).sort(([a], [b]) => sign * (typeof a === 'string' || typeof b === 'string' ? String(a).localeCompare(String(b), 'en', { numeric: true }) : a - b)).map(([, row]) => row);
+      rows = rows.map((row) => [value(row), row])
+               .sort(([a], [b]) => sign *
+                   (typeof a === 'string' || typeof b === 'string' ?
+                       String(a).localeCompare(String(b), 'en', {numeric: true}) :
+                       a - b))
+               .map(([, row]) => row);
     }
     const place = this.element.querySelector('.wide')?.scrollTop ?? 0;
     const cut = rows.length > this.limit ? rows.slice(0, this.limit) : rows;
-    const heads = this.columns.map((c, i) => `<th${c.number ? ' class="n"' : ''} scope="col"${this.sort === i ? ` aria-sort="${this.down ? 'descending' : 'ascending'}"` : ''}><button type="button" data-column="${i}">${escape(c.title)}${this.sort === i ? (this.down ? ' ↓' : ' ↑') : ''}</button></th>`).join('');
-    const body = cut.map((row) => `<tr${this.attributes(row)}>${this.columns.map((c) => `<td${c.class || c.number ? ` class="${[c.number && 'n', c.class].filter(Boolean).join(' ')}"` : ''}>${c.show(row)}</td>`).join('')}</tr>`).join('');
-    this.element.innerHTML = `<div class="wide" tabindex="0" role="region" aria-label="${escape(this.label)}"><table><thead><tr>${heads}</tr></thead><tbody>${body}</tbody></table></div>${rows.length > cut.length ? `<p><button type="button" class="more">Show all ${rows.length} rows</button></p>` : ''}`;
+    const heads = this.columns
+                    .map((c, i) => `<th${c.number ? ' class="n"' : ''} scope="col"${
+                           this.sort === i ? ` aria-sort="${this.down ? 'descending' : 'ascending'}"` :
+                                             ''}><button type="button" data-column="${i}">${escape(c.title)}${
+                           this.sort === i ? (this.down ? ' ↓' : ' ↑') : ''}</button></th>`)
+                    .join('');
+    const body =
+      cut
+        .map((row) => `<tr${this.attributes(row)}>${
+               this.columns
+                 .map((c) => `<td${
+                        c.class || c.number ? ` class="${[c.number && 'n', c.class].filter(Boolean).join(' ')}"` :
+                                              ''}>${c.show(row)}</td>`)
+                 .join('')}</tr>`)
+        .join('');
+    this.element.innerHTML = `<div class="wide" tabindex="0" role="region" aria-label="${
+      escape(this.label)}"><table><thead><tr>${heads}</tr></thead><tbody>${body}</tbody></table></div>${
+      rows.length > cut.length ? `<p><button type="button" class="more">Show all ${rows.length} rows</button></p>` :
+                                 ''}`;
     this.element.querySelector('.wide').scrollTop = place;
   }
 }

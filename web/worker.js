@@ -1,9 +1,9 @@
 // worker.js: the engine in a worker of its own, and the files that the page hands to it.
-import { openEngine } from './engine.js';
-import { rangesToRead } from './sparse.js';
+import {openEngine} from './engine.js';
+import {rangesToRead} from './sparse.js';
 
 const PIECE = 16 << 20;
-const MOST_BYTES = 2 ** 32 - 2 ** 28; // what 32-bit addresses leave to a file
+const MOST_BYTES = 2 ** 32 - 2 ** 28;  // what 32-bit addresses leave to a file
 
 function readSlice(file, from, to) {
   return new Uint8Array(new FileReaderSync().readAsArrayBuffer(file.slice(from, to)));
@@ -12,53 +12,51 @@ function readSlice(file, from, to) {
 const opening = openEngine();
 
 // Gives `path` the bytes of `file`, which are fetched when the program maps it, and stay until it is removed.
-function mount({ FS, module }, path, file) {
+function mount({FS, module}, path, file) {
   const folder = path.slice(0, path.lastIndexOf('/'));
   FS.mkdirTree(folder);
-  if (FS.analyzePath(path).exists) unmount({ FS, module }, path);
+  if (FS.analyzePath(path).exists) unmount({FS, module}, path);
   FS.writeFile(path, '');
-  const { node } = FS.lookupPath(path);
+  const {node} = FS.lookupPath(path);
   const attributes = node.node_ops.getattr;
   node.place = 0;
-  node.node_ops = { ...node.node_ops, getattr: (n) => ({ ...attributes(n), size: file.size }) };
+  node.node_ops = {...node.node_ops, getattr: (n) => ({...attributes(n), size: file.size})};
   node.stream_ops = {
     ...node.stream_ops,
     mmap: () => {
       if (!node.place) node.place = fetchFile(FS, module, file);
-      return { ptr: node.place, allocated: false };
+      return {ptr: node.place, allocated: false};
     },
   };
 }
 
 function fetchFile(FS, module, file) {
   const place = file.size < MOST_BYTES ? module._malloc(file.size) >>> 0 : 0;
-  if (!place) throw new FS.ErrnoError(48); // ENOMEM
+  if (!place) throw new FS.ErrnoError(48);  // ENOMEM
   for (const [from, to] of rangesToRead(file, readSlice))
     for (let at = from; at < to; at += PIECE)
       module.HEAPU8.set(readSlice(file, at, Math.min(to, at + PIECE)), place + at);
   return place;
 }
 
-function unmount({ FS, module }, path) {
-  const { node } = FS.lookupPath(path);
+function unmount({FS, module}, path) {
+  const {node} = FS.lookupPath(path);
   if (node.place) module._free(node.place);
   FS.unlink(path);
 }
 
 const TASKS = {
-  ask: (engine, { args }) => engine.ask(args),
-  mount: (engine, { path, file }) => mount(engine, path, file),
-  remove: (engine, { path }) => unmount(engine, path),
-  write: (engine, { path, text }) => engine.FS.writeFile(path, text),
+  ask: (engine, {args}) => engine.ask(args),
+  mount: (engine, {path, file}) => mount(engine, path, file),
+  remove: (engine, {path}) => unmount(engine, path),
+  write: (engine, {path, text}) => engine.FS.writeFile(path, text),
 };
 
-self.onmessage = async ({ data }) => {
+self.onmessage = async ({data}) => {
   const begin = performance.now();
   try {
     const engine = await opening;
     const answer = TASKS[data.task](engine, data);
-    self.postMessage({ id: data.id, answer, ms: performance.now() - begin });
-  } catch (problem) {
-    self.postMessage({ id: data.id, problem: String(problem.message || problem) });
-  }
+    self.postMessage({id: data.id, answer, ms: performance.now() - begin});
+  } catch (problem) { self.postMessage({id: data.id, problem: String(problem.message || problem)}); }
 };
