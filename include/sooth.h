@@ -536,6 +536,13 @@ typedef struct sooth_predicted_kernel {
 SOOTH_API size_t sooth_predicted_kernel_count(const sooth_prediction *prediction);
 SOOTH_API sooth_predicted_kernel sooth_predicted_kernel_at(const sooth_prediction *prediction, size_t index);
 
+/* Tensors that are alive while a kernel runs, in MiB; zero if memory was not requested. The rest of allocated_bytes is
+ * workspace and rounding. */
+typedef struct sooth_memory_parts {
+    double weights_mib, gradients_mib, optimizer_mib, inputs_mib, activations_mib;
+} sooth_memory_parts;
+SOOTH_API sooth_memory_parts sooth_predicted_kernel_memory(const sooth_prediction *prediction, size_t index);
+
 typedef struct sooth_predicted_tensor {
     const char *dtype; /* "float16" … */
     int rank;
@@ -997,7 +1004,8 @@ typedef struct sooth_train_options {
     int workers;                    /* Worker processes of the data loader; 0: as many as cores, at most 8. */
     bool pinned, no_overlap;        /* Pinned memory: copies overlap with kernels. */
     int accumulate;                 /* Batches per update (gradient accumulation); 0 means 1. */
-    bool checkpoint;                /* Checkpointing: the backward pass computes the forward pass again. */
+    /* Checkpointing: keeps the outputs of segments alone; the backward pass computes the forward pass again. */
+    bool checkpoint;
     const char *library;            /* Library of convolutions: "cudnn" or "cublas" (im2col and GEMM); NULL: cudnn. */
     sooth_predict_options settings; /* Ignores `mode`. The stack may be a version of cuDNN: "cudnn-r2" to "cudnn-6". */
 } sooth_train_options;
@@ -1035,6 +1043,13 @@ typedef struct sooth_train_layer {
     int64_t workspace_bytes;        /* Workspace of the library; -1 if unknown. */
     sooth_train_library cudnn, cublas;
 } sooth_train_layer;
+
+/* Memory during a part of the step. The GPU's context comes on top of it. */
+typedef struct sooth_train_moment {
+    const char *phase; /* "forward", "backward", "update" */
+    double begin_ms, end_ms;
+    double weights_mib, gradients_mib, optimizer_mib, inputs_mib, activations_mib, workspace_mib, cache_mib;
+} sooth_train_moment;
 
 typedef struct sooth_train_finding {
     const char *name; /* "cudnn_over_cublas", "convolution_over_linear", "memory_share" */
@@ -1078,12 +1093,15 @@ SOOTH_API sooth_train_totals sooth_train_totals_of(const sooth_train *train);
 SOOTH_API sooth_train_stage sooth_train_stage_at(const sooth_train *train, size_t index);
 SOOTH_API size_t sooth_train_layer_count(const sooth_train *train);
 SOOTH_API sooth_train_layer sooth_train_layer_at(const sooth_train *train, size_t index);
+SOOTH_API size_t sooth_train_moment_count(const sooth_train *train); /* 0 if memory is not known. */
+SOOTH_API sooth_train_moment sooth_train_moment_at(const sooth_train *train, size_t index);
 /* `name` is NULL after the last. */
 SOOTH_API sooth_train_finding sooth_train_finding_at(const sooth_train *train, size_t index);
 SOOTH_API sooth_train_change sooth_train_change_at(const sooth_train *train, size_t index);
 SOOTH_API const char *sooth_train_note(const sooth_train *train, size_t index); /* NULL after the last */
 
-/* Writes the output of `sooth train-phase`. Formats: table, JSON, CSV (layers). The caller frees *text with free(). */
+/* Writes the output of `sooth train-phase`. Formats: table, JSON, CSV (layers), trace, HTML. The caller frees *text with
+ * free(). */
 SOOTH_API sooth_status sooth_train_report(const sooth_train *train, const sooth_report_options *options, char **text,
                                           size_t *size, sooth_error *error);
 

@@ -376,6 +376,25 @@ sooth_memory sooth_prediction_memory(const sooth_prediction *prediction)
     };
 }
 
+sooth_memory_parts sooth_predicted_kernel_memory(const sooth_prediction *prediction, size_t index)
+{
+    const footprint *f = prediction->memory;
+    double bytes[MEMORY_PART_COUNT] = {0}, mib = 1024 * 1024;
+    if (!f || index >= (size_t)prediction->kernel_count)
+        return (sooth_memory_parts){0};
+    int32_t at = prediction->kernels[index].index;
+    for (int32_t i = 0; i < prediction->program->storage_count; i++) {
+        const lifetime *l = &f->use->requests->lifetimes[i];
+        if (l->birth <= at && l->death >= at)
+            bytes[l->part] += (double)l->bytes;
+    }
+    return (sooth_memory_parts){.weights_mib = bytes[MEMORY_WEIGHTS] / mib,
+                                .gradients_mib = bytes[MEMORY_GRADIENTS] / mib,
+                                .optimizer_mib = bytes[MEMORY_OPTIMIZER] / mib,
+                                .inputs_mib = bytes[MEMORY_INPUTS] / mib,
+                                .activations_mib = bytes[MEMORY_ACTIVATIONS] / mib};
+}
+
 size_t sooth_predicted_layer_count(const sooth_prediction *prediction)
 {
     return (size_t)prediction->layer_count;

@@ -6,7 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const char *const FORMATS[] = {"table", "json", "csv", NULL}; /* in the order of sooth_format */
+static const char *const FORMATS[] = {"table", "json", "csv", "trace", "html", NULL};
+static const sooth_format FORMAT_OF[] = {SOOTH_FORMAT_TABLE, SOOTH_FORMAT_JSON, SOOTH_FORMAT_CSV, SOOTH_FORMAT_TRACE,
+                                         SOOTH_FORMAT_HTML};
 
 static void help(const option *options, size_t count)
 {
@@ -56,7 +58,7 @@ static int list_hosts(void)
 
 static int write_train(const train_args *args, const sooth_train *train)
 {
-    sooth_report_options report = {.format = (sooth_format)args->format, .layers = args->layers};
+    sooth_report_options report = {.format = FORMAT_OF[args->format], .layers = args->layers};
     if (!args->output && report.format == SOOTH_FORMAT_TABLE)
         fit_terminal(&report);
     sooth_error error;
@@ -216,15 +218,15 @@ int train_phase_main(int argc, char **argv)
         {.name = "checkpoint",
          .kind = OPTION_FLAG,
          .target = &t->checkpoint,
-         .help = "backward computes the forward pass again"},
+         .help = "keep segments' outputs alone and compute the rest again"},
         {.name = "layers", .kind = OPTION_FLAG, .target = &args.layers, .help = "every layer in the table"},
         {.name = "format",
          .letter = 'f',
          .kind = OPTION_CHOICE,
          .target = &args.format,
-         .argument = "table|json|csv",
+         .argument = "table|json|csv|trace|html",
          .choices = FORMATS,
-         .help = "output format; csv has the layers"},
+         .help = "output format; csv has the layers, html is a page, trace is for Perfetto"},
         WEIGHTS_OPTION(&args.weights),
         OUTPUT_OPTION(&args.output),
     };

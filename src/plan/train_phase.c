@@ -3,6 +3,7 @@
 #include "plan/train_phase.h"
 #include "plan/train_layers.h"
 #include "plan/train_libraries.h"
+#include "plan/train_memory.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -74,6 +75,16 @@ sooth_train_layer sooth_train_layer_at(const sooth_train *train, size_t index)
     return index < train->layer_count ? train->layers[index] : (sooth_train_layer){.name = "", .op = "", .kind = ""};
 }
 
+size_t sooth_train_moment_count(const sooth_train *train)
+{
+    return train->moment_count;
+}
+
+sooth_train_moment sooth_train_moment_at(const sooth_train *train, size_t index)
+{
+    return index < train->moment_count ? train->moments[index] : (sooth_train_moment){.phase = ""};
+}
+
 sooth_train_finding sooth_train_finding_at(const sooth_train *train, size_t index)
 {
     return index < train->finding_count ? train->findings[index] : (sooth_train_finding){0};
@@ -135,7 +146,6 @@ static gpu_times fill_layers(planner *p, const sooth_prediction *prediction, soo
     p->library.element_bytes = is_wide ? 4 : 2;
     train_layers(t, p->model, prediction, l2_bytes_s(p->gpu));
     train_libraries(t, p->model, prediction, train_first_layer(p->model), &p->library);
-    train_findings(t);
     scale_layers(p, t);
     for (size_t i = 0; i < t->layer_count; i++) {
         g.forward_ms += t->layers[i].forward_ms;
@@ -203,8 +213,6 @@ static void set_totals(planner *p, const sooth_prediction *prediction)
     t->memory.limit = t->memory.limit ? kept(p, t->memory.limit) : NULL;
     for (size_t i = 0; sooth_prediction_note(prediction, i); i++)
         train_note(p->t, sooth_prediction_note(prediction, i));
-    if (p->options->checkpoint)
-        train_note(p->t, "With checkpoints, backward computes the forward pass again; memory is that without them.");
 }
 
 /* ---- stages ------------------------------------------------------------------------------------------------------ */
@@ -328,6 +336,17 @@ static void change_batch(planner *p)
 
 /* ---- together ---------------------------------------------------------------------------------------------------- */
 
+static void apply_checkpoints(planner *p)
+{
+    train_checkpoints c = train_checkpoints_of(p->t, p->model);
+    train_apply_checkpoints(p->t, &c);
+    train_note(p->t, arena_printf(&p->t->arena,
+                                  "Checkpoints: %d segments; their outputs and one segment's feature maps are held, "
+                                  "%.0f MiB less than all.",
+                                  c.segments, c.saved_mib)
+                         .ptr);
+}
+
 static void fill(planner *p, const sooth_prediction *prediction)
 {
     sooth_train_totals *t = &p->t->totals;
@@ -337,6 +356,11 @@ static void fill(planner *p, const sooth_prediction *prediction)
     p->data = train_data_of(p->options->data, bytes, is_image, &p->t->arena, &p->t->fail);
     set_totals(p, prediction);
     gpu_times g = fill_layers(p, prediction, p->t);
+    if (t->memory.known)
+        train_moments(p->t, prediction);
+    if (p->options->checkpoint)
+        apply_checkpoints(p);
+    train_findings(p->t);
     pipeline line = pipeline_of(p->host, &p->data, (double)t->samples, p->accumulate, gpu_ms(g), t->pinned);
     t->workers = p->options->workers            ? p->options->workers
                  : line.cores < DEFAULT_WORKERS ? line.cores

@@ -20,6 +20,8 @@ struct sooth_train {
     sooth_train_stage stages[SOOTH_TRAIN_STAGES];
     sooth_train_layer *layers;
     size_t layer_count;
+    sooth_train_moment *moments;
+    size_t moment_count;
     train_parts cublas_parts; /* 0: not computed */
     sooth_train_finding findings[TRAIN_FINDINGS];
     size_t finding_count;

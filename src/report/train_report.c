@@ -1,4 +1,5 @@
 /* train_report.c: `sooth train-phase`: stages, pipeline, layers, memory and findings as a table, JSON or CSV. */
+#include "report/train_report.h"
 #include "report/grid.h"
 #include "report/json.h"
 
@@ -8,14 +9,6 @@
 
 static const size_t SCRATCH_CAP = (size_t)256 << 20;
 enum { SCHEMA = 1, MOST_LAYERS = 20 }; /* SCHEMA: version of the fields, doc/json.md */
-
-typedef struct train_report {
-    const sooth_train *train;
-    sooth_train_totals totals;
-    sooth_report_options options;
-    text *out;
-    arena *scratch;
-} train_report;
 
 /* Measured on a processor: the columns of a GPU are left out. */
 static bool is_measured(const train_report *r)
@@ -94,7 +87,7 @@ static void percent_cell(grid *g, double x)
         grid_add(g, "");
 }
 
-static bool has_library(const sooth_train_library *l)
+bool train_has_library(const sooth_train_library *l)
 {
     return l->algorithm && isfinite(l->forward_ms);
 }
@@ -103,7 +96,7 @@ static bool has_library(const sooth_train_library *l)
 static void library_cell(grid *g, const sooth_train_library *l)
 {
     char room[NUMBER_ROOM];
-    grid_add(g, has_library(l) ? number_digits(room, l->forward_ms + l->backward_ms) : "");
+    grid_add(g, train_has_library(l) ? number_digits(room, l->forward_ms + l->backward_ms) : "");
 }
 
 static int by_time(const void *a, const void *b)
@@ -198,13 +191,14 @@ static void as_table(train_report *r)
     write_changes(r);
     write_layers(r);
     if (t->memory.known)
-        text_printf(
-            r->out,
-            "\n  memory: %.0f MiB of %.0f: weights %.0f, gradients %.0f, optimizer %.0f, inputs %.0f, feature maps "
-            "%.0f, workspace %.0f, cache %.0f, context %.0f\n",
-            t->memory.total_mib.value, t->memory.capacity_mib, t->memory.weights_mib, t->memory.gradients_mib,
-            t->memory.optimizer_mib, t->memory.inputs_mib, t->memory.activations_mib, t->memory.workspace_mib,
-            t->memory.cache_mib, t->memory.context_mib);
+        text_printf(r->out,
+                    "\n  memory: %.0f MiB of %.0f (%.1f %%): weights %.0f, gradients %.0f, optimizer %.0f, inputs "
+                    "%.0f, feature maps "
+                    "%.0f, workspace %.0f, cache %.0f, context %.0f\n",
+                    t->memory.total_mib.value, t->memory.capacity_mib,
+                    100 * t->memory.total_mib.value / t->memory.capacity_mib, t->memory.weights_mib,
+                    t->memory.gradients_mib, t->memory.optimizer_mib, t->memory.inputs_mib, t->memory.activations_mib,
+                    t->memory.workspace_mib, t->memory.cache_mib, t->memory.context_mib);
     write_findings(r);
     for (size_t i = 0; sooth_train_note(r->train, i); i++) {
         text_puts(r->out, "\n  ");
@@ -230,7 +224,7 @@ static void as_csv(train_report *r)
                                  l.feature_map_bytes, l.feature_map_peak_bytes, l.workspace_bytes};
         const double libraries[] = {l.cudnn.forward_ms,  l.cudnn.backward_ms,  l.cudnn.efficiency,
                                     l.cublas.forward_ms, l.cublas.backward_ms, l.cublas.efficiency};
-        bool has[] = {has_library(&l.cudnn), has_library(&l.cublas)};
+        bool has[] = {train_has_library(&l.cudnn), train_has_library(&l.cublas)};
         text_csv(r->out, l.name);
         text_csv_text(r->out, l.op);
         text_csv_text(r->out, l.kind);
@@ -252,7 +246,7 @@ static void as_csv(train_report *r)
 
 static void json_library(json *j, const char *name, const sooth_train_library *l)
 {
-    if (!has_library(l))
+    if (!train_has_library(l))
         return;
     json_key(j, name);
     json_open(j, '{', true);
@@ -364,6 +358,22 @@ static void json_lists(train_report *r, json *j)
     json_close(j, ']');
 }
 
+/* Parts at the peak. */
+static void json_memory(json *j, const sooth_memory *m)
+{
+    json_key(j, "memory");
+    json_open(j, '{', false);
+    json_pair_real(j, "weights", m->weights_mib);
+    json_pair_real(j, "gradients", m->gradients_mib);
+    json_pair_real(j, "optimizer", m->optimizer_mib);
+    json_pair_real(j, "inputs", m->inputs_mib);
+    json_pair_real(j, "feature_maps", m->activations_mib);
+    json_pair_real(j, "workspace", m->workspace_mib);
+    json_pair_real(j, "cache", m->cache_mib);
+    json_pair_real(j, "context", m->context_mib);
+    json_close(j, '}');
+}
+
 static void as_json(train_report *r)
 {
     const sooth_train_totals *t = &r->totals;
@@ -391,6 +401,8 @@ static void as_json(train_report *r)
     if (t->memory.known) {
         json_pair_interval(j, "memory_mib", t->memory.total_mib);
         json_pair_real(j, "capacity_mib", t->memory.capacity_mib);
+        json_pair_real(j, "memory_share", 100 * t->memory.total_mib.value / t->memory.capacity_mib);
+        json_memory(j, &t->memory);
     }
     json_lists(r, j);
     json_close(j, '}');
@@ -407,8 +419,12 @@ static bool write_report(train_report *r, fail *f)
         as_csv(r);
     else if (r->options.format == SOOTH_FORMAT_JSON)
         as_json(r);
+    else if (r->options.format == SOOTH_FORMAT_TRACE)
+        train_trace(r);
+    else if (r->options.format == SOOTH_FORMAT_HTML)
+        train_html(r);
     else
-        fail_with(f, SOOTH_ERROR_USAGE, "a training step is written as a table, CSV or JSON");
+        fail_with(f, SOOTH_ERROR_USAGE, "a training step is written as a table, CSV, JSON, trace or HTML");
     return true;
 }
 
