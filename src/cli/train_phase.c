@@ -195,7 +195,7 @@ int train_phase_main(int argc, char **argv)
          .kind = OPTION_TEXT,
          .target = &t->data,
          .argument = "NAME",
-         .help = "what is read, see below; imagenet for images"},
+         .help = "data set to read, see below (default for images: imagenet)"},
         {.name = "workers",
          .kind = OPTION_NUMBER,
          .target = &args.workers,
