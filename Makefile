@@ -309,10 +309,10 @@ WEB_OBJ := $(BUILD)/web-obj
 WEB_CFLAGS := -std=c17 -D_DEFAULT_SOURCE -D_GNU_SOURCE -Iinclude -Isrc -Iweb/zlib $(WARNINGS) -fvisibility=hidden -msimd128 -MMD -MP
 WEB_OPTIMIZE ?= -O2
 # Left out: what learns or measures, searches that run other programs, data sets, and main, which handles signals.
-WEB_LEFT_OUT := src/learn/% src/measure/% src/gnn/% src/serve/% src/plan/set_graph.c $(foreach name,main learn eval nas measure gnn serve dataset sweep, \
+WEB_LEFT_OUT := src/learn/% src/measure/% src/gnn/% src/serve/% src/plan/set_% src/plan/dataset% $(foreach name,main learn eval nas measure gnn serve dataset sweep npz, \
     src/cli/$(name).c src/cli/$(name)_%)
 WEB_SOURCES := $(filter-out $(WEB_LEFT_OUT),$(SOURCES)) web/sooth_web.c web/inflate.c
-WEB_OBJECTS := $(WEB_SOURCES:%.c=$(WEB_OBJ)/%.o) $(patsubst %.S,$(WEB_OBJ)/%.o,$(wildcard src/*/shipped.S))
+WEB_OBJECTS := $(WEB_SOURCES:%.c=$(WEB_OBJ)/%.o) $(patsubst %.S,$(WEB_OBJ)/%.o,$(filter-out src/serve/%,$(wildcard src/*/shipped.S)))
 WEB_PAGE := $(wildcard web/*.html web/*.css web/*.js web/*.svg)
 WEB_LINK := -s MODULARIZE=1 -s EXPORT_ES6=1 -s ENVIRONMENT=worker -s ALLOW_MEMORY_GROWTH=1 -s MAXIMUM_MEMORY=4GB -s INITIAL_MEMORY=32MB \
     -s TOTAL_STACK=4MB -s FORCE_FILESYSTEM=1 -s INVOKE_RUN=0 -s DYNAMIC_EXECUTION=0 -s EXPORTED_RUNTIME_METHODS=FS,HEAPU8,HEAPU32 \
