@@ -402,14 +402,14 @@ double predict_joint_ms(double device_ms, double host_ms)
     return j.latency_ms;
 }
 
-/* A kernel that mostly takes its fixed time is bound by its launch, others by the longer side of the roofline; within a
- * factor of two, by the longer part of the time. */
+/* A kernel that mostly takes its fixed time is bound by its launch, others by the longer side of the roofline; near
+ * the ridge, where FLOPs take up to eight times or bytes up to twice as long, by the longer part of the time. */
 static kernel_bound bound_of(const work *w, const work_time *t)
 {
     if (t->fixed_us > t->compute_us + t->memory_us)
         return BOUND_LAUNCH;
     double flops_us = w->flops / t->ideal.peak_flops * 1e6, bytes_us = t->ideal.memory_us;
-    bool is_clear = flops_us > 2 * bytes_us || bytes_us > 2 * flops_us;
+    bool is_clear = flops_us > 8 * bytes_us || bytes_us > 2 * flops_us;
     return (is_clear ? flops_us > bytes_us : t->compute_us > t->memory_us) ? BOUND_COMPUTE : BOUND_MEMORY;
 }
 
