@@ -1,6 +1,6 @@
-/* ordered.h: computes the items of a long job on several threads, and on several processes, and hands their results over
- * in order. So results do not depend on the number of threads or processes, and a job that was interrupted goes on after
- * the last result that was kept. Memory is bounded by a window of results. */
+/* ordered.h: computes the items of a long job on several threads, and on several processes, and hands their results
+ * over in order. So results do not depend on the number of threads or processes, and a job that was interrupted goes
+ * on after the last result that was kept. Memory is bounded by a window of results. */
 #ifndef SOOTH_BASE_ORDERED_H
 #define SOOTH_BASE_ORDERED_H
 

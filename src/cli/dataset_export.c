@@ -1,5 +1,5 @@
-/* dataset_export.c: `sooth dataset export`: CSV with a row for each label, JSON lines with one for each graph, and arrays
- * for NumPy, PyTorch Geometric and DGL. Reads graph by graph, so memory does not grow with the set. */
+/* dataset_export.c: `sooth dataset export`: CSV with a row for each label, JSON lines with one for each graph, and
+ * arrays for NumPy, PyTorch Geometric and DGL. Reads graph by graph, so memory does not grow with the set. */
 #include "cli/dataset_args.h"
 #include "cli/npz.h"
 #include "report/json.h"

@@ -1,5 +1,5 @@
-/* dataset_file.h: data sets as SQLite files (doc/dataset.md has the schema). Functions print their errors and return the
- * exit code, unless they say otherwise. */
+/* dataset_file.h: data sets as SQLite files (doc/dataset.md has the schema). Functions print their errors and return
+ * the exit code, unless they say otherwise. */
 #ifndef SOOTH_CLI_DATASET_FILE_H
 #define SOOTH_CLI_DATASET_FILE_H
 
@@ -31,9 +31,9 @@ int64_t dataset_file_graphs(dataset_file *file); /* Returns the number of graphs
 /* Returns a value of `meta`, valid until the next call; NULL if there is none. */
 const char *dataset_file_fact(dataset_file *file, const char *key);
 
-/* Calls `take` for each graph in order, and after it for each of its labels; false ends the walk. `graph` has name, family,
- * spec, fingerprint, architecture, figures, counts and the stored graph; `id` is its row. Either may be NULL. Texts live
- * until the function returns. */
+/* Calls `take` for each graph in order, and after it for each of its labels; false ends the walk. `graph` has name,
+ * family, spec, fingerprint, architecture, figures, counts and the stored graph; `id` is its row. Either may be NULL.
+ * Texts live until the function returns. */
 typedef struct dataset_walk {
     bool (*take_graph)(void *context, int64_t id, const set_graph_row *graph);
     bool (*take_label)(void *context, int64_t id, const set_label *label);

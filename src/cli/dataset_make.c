@@ -1,4 +1,5 @@
-/* dataset_make.c: `sooth dataset make`: which graphs, which labels; draws or lists the items and writes their results. */
+/* dataset_make.c: `sooth dataset make`: which graphs, which labels; draws or lists the items and writes their
+ * results. */
 #include "cli/cluster.h"
 #include "cli/dataset_args.h"
 #include "cli/lock.h"

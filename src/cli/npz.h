@@ -1,7 +1,7 @@
 /* npz.h: writes NumPy's .npz: a ZIP archive of stored .npy arrays, in one pass. Numbers are little-endian.
  *
- *   1. An entry: local header with the sizes in a ZIP64 field, then "\x93NUMPY", version 1.0, the length of the text, and
- *      the text {'descr': …, 'fortran_order': False, 'shape': …}, padded to 64 bytes, then the numbers.
+ *   1. An entry: local header with the sizes in a ZIP64 field, then "\x93NUMPY", version 1.0, the length of the text,
+ *      and the text {'descr': …, 'fortran_order': False, 'shape': …}, padded to 64 bytes, then the numbers.
  *   2. Sizes are known before the numbers are written, checksums are not: they follow the data (bit 3 of the flags).
  *   3. The directory and the end records, with ZIP64 fields. */
 #ifndef SOOTH_CLI_NPZ_H
@@ -28,7 +28,8 @@ typedef struct npz {
     bytes buffer;
 } npz;
 
-/* Begins an array: `type` is NumPy's ("<i4", "<f8", "|S12"), `size` that of an element, `columns` 0 for one dimension. */
+/* Begins an array: `type` is NumPy's ("<i4", "<f8", "|S12"), `size` that of an element, `columns` 0 for one
+ * dimension. */
 void npz_begin(npz *z, const char *name, const char *type, size_t size, uint64_t rows, uint64_t columns);
 /* Its numbers, in order; npz_end checks nothing: the caller writes as many as it said. */
 void npz_put(npz *z, const void *numbers, size_t size);

@@ -1,11 +1,11 @@
 /* survey.c: `sooth survey`: predicts how well many networks use GPUs. Reads networks, GPUs, batches and settings;
  * the library makes the survey. */
+#include "plan/survey.h"
 #include "cli/cluster.h"
 #include "cli/inputs.h"
 #include "cli/lock.h"
 #include "cli/predict_args.h"
 #include "cli/terminal.h"
-#include "plan/survey.h"
 
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,5 +1,5 @@
-/* sweep_file.h: results of sweeps as SQLite files (doc/sweep.md has the schema). Functions print their errors and return
- * the exit code. */
+/* sweep_file.h: results of sweeps as SQLite files (doc/sweep.md has the schema). Functions print their errors and
+ * return the exit code. */
 #ifndef SOOTH_CLI_SWEEP_FILE_H
 #define SOOTH_CLI_SWEEP_FILE_H
 

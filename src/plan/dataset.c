@@ -321,7 +321,7 @@ set_operator set_take_operator(str *at)
 
 set_label set_take_label(str *at)
 {
-    set_label l;
+    set_label l = {.error = ""};
     const char **const texts[] = {&l.setting.gpu,     &l.setting.mig,  &l.setting.precision, &l.setting.layout,
                                   &l.setting.runtime, &l.setting.mode, &l.setting.optimizer, &l.setting.stack};
     for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)

@@ -9,8 +9,8 @@
  *
  * Nodes are in topological order and begin with the network's inputs, whose operator is "Input". An edge leads from the
  * node that makes a tensor to the node that reads it, once for each input that reads it. `dims` is the shape of the
- * first output, filled with 0; of a tensor of higher rank, the last element is the product of the rest. What is not known
- * is -1. Costs are those of a pass, with all runs of a loop's body. */
+ * first output, filled with 0; of a tensor of higher rank, the last element is the product of the rest. What is not
+ * known is -1. Costs are those of a pass, with all runs of a loop's body. */
 #ifndef SOOTH_PLAN_SET_GRAPH_H
 #define SOOTH_PLAN_SET_GRAPH_H
 

@@ -4,10 +4,10 @@
  * A plan is a text:
  *
  *   1. `#` starts a comment; empty lines are skipped. Every other line is `[NAME]` or `key = value`.
- *   2. Before the first [NAME]: `gpu`, `slice`, `precision`, `layout`, `runtime`, `mode`, `optimizer`, `stack` are lists with
- *      commas between their elements; `seed` is a number.
- *   3. [NAME] begins a family of networks: the lines of a search space (space.h) and, for a data set, `count`, the number
- *      of graphs to draw, and `family`, the name in the data set if it is not NAME.
+ *   2. Before the first [NAME]: `gpu`, `slice`, `precision`, `layout`, `runtime`, `mode`, `optimizer`, `stack` are
+ *      lists with commas between their elements; `seed` is a number.
+ *   3. [NAME] begins a family of networks: the lines of a search space (space.h) and, for a data set, `count`, the
+ *      number of graphs to draw, and `family`, the name in the data set if it is not NAME.
  *
  * Paths are relative to the plan. */
 #ifndef SOOTH_PLAN_STUDY_PLAN_H
