@@ -106,7 +106,7 @@ void npz_finish(npz *z)
         number(z, strlen(e->name) + 4, 2);
         number(z, 28, 2);
         number(z, 0, 2); /* comment */
-        number(z, 0, 8); /* disk, attributes */
+        number(z, 0, 8); /* number of the disk; attributes */
         number(z, IN_ZIP64, 4);
         raw(z, e->name, strlen(e->name));
         raw(z, ".npy", 4);

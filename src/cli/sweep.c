@@ -124,7 +124,7 @@ static int prepare(sweeping *s, const char *path, sooth_gpus *gpus, const sooth_
                                                    : cli_fail(in->error.code, "sweep", "%s", in->error.message);
     s->plan = study_plan_open(path, &in->arena, &in->fail);
     const char *names = s->args->lists[STUDY_GPU] ? s->args->lists[STUDY_GPU] : s->plan->lists[STUDY_GPU];
-    const fail outer = in->fail; /* inputs_read_gpus has a jump of its own */
+    const fail outer = in->fail; /* inputs_read_gpus() overwrites the jump */
     int code = inputs_read_gpus(in, gpus, names ? names : DEFAULT_GPU);
     in->fail = outer;
     if (code != SOOTH_OK)

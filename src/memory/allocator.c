@@ -24,7 +24,7 @@ typedef struct free_block {
 
 typedef struct chunk {
     struct chunk *next_spare;
-    int32_t count; /* At least one. */
+    int32_t count; /* Number of blocks, at least one. */
     free_block items[CHUNK_MOST];
 } chunk;
 

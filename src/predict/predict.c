@@ -282,8 +282,8 @@ static void time_section(const section *s, work_unit unit, bool is_known, const 
     arena_rewind(a, mark);
 }
 
-/* Raises kernels to their physical floors. Mostly sums over kernels were measured, so the others give up as much, as
- * far as they are above theirs. */
+/* Raises kernels to their physical lower bounds. Most measurements are sums over kernels, so the other kernels become
+ * shorter by the same total, but not below their own bounds. */
 static void keep_floors(const work_list *list, const device_view *view, double pass_bytes, work_time *times)
 {
     double missing_us = 0, spare_us = 0;

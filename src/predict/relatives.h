@@ -17,7 +17,8 @@ typedef struct relatives {
     int below[MOST_BELOW]; /* nearest measured GPUs that are no better in any number, and no worse than each other */
 } relatives;
 
-/* Finds the relatives of `d` that ran kernels of group `g` on unit `u`, and without products all of these operators. */
+/* Finds the relatives of `d` on which kernels of group `g` were measured on unit `u`. For kernels without products, all
+ * of these operators must have been measured too. */
 relatives relatives_of(const net *n, const device_view *d, work_group g, work_unit u, const int16_t *ops, size_t count);
 
 #endif

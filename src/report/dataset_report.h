@@ -28,7 +28,7 @@ typedef struct dataset_summary {
     bool was_checked;
     const char *const *findings; /* of a check, one line each */
     size_t finding_count;
-    int64_t more_findings; /* beyond those listed */
+    int64_t more_findings; /* number of findings that are not listed */
 } dataset_summary;
 
 /* As sooth_survey_report: the text is the caller's to free. */

@@ -47,7 +47,7 @@ typedef struct writer {
     grower *g;
     const section *section;
     value_id *results; /* indexed by layer */
-    bool *is_read;     /* by layer: another layer reads it */
+    bool *is_read;     /* indexed by layer: another layer reads it */
     int32_t at;        /* index of the layer that is being written */
     value_id x, out;   /* its input and output */
 } writer;

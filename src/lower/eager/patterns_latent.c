@@ -72,7 +72,8 @@ static bool read_latent(const eager *e, const node *core, latent *m)
            value_at(e, m->key->inputs[0])->dims[3] == m->nope;
 }
 
-/* Multiplications of one head with the weight and with keys and values, in either order of the products. */
+/* True if fewer multiplications are needed in the other order of the products with the weight and with keys and
+ * values. */
 static bool is_cheaper(const latent *m)
 {
     double queries = (double)m->queries, keys = (double)m->keys, width = (double)m->width;
