@@ -194,8 +194,8 @@ void lower_cast(eager *e)
     if (eager_is_low(low) && eager_is_low(from) && dtype_bits(to) >= 32 && widens(e)) {
         x = eager_cast(e, x, DT_FLOAT32);
         e->out->tensors.items[x].keeps_float = true;
-    } else if (tensor_at(e, x)->keeps_float) {
-        x = eager_cast(e, x, low);
+    } else if (tensor_at(e, x)->keeps_float || (e->low == DT_UNKNOWN && eager_is_low(low) && from == DT_FLOAT32)) {
+        x = eager_cast(e, x, low); /* In half precision, all of float32 is behind x.float(). */
     } else if (e->low != DT_UNKNOWN && casts_square(e)) {
         e->out->tensors.items[x].keeps_float = true;
     }
