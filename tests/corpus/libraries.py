@@ -157,7 +157,7 @@ def main():
     score_networks(report)
     report.page("doc/training.md")
     table = subprocess.run([sys.executable, corpus.TOP / "tools/findings.py", "--check"], capture_output=True, text=True)
-    report.check(table.returncode == 0, "the table of findings is within a quarter of what tools/findings.py prints", [table.stderr])
+    report.check(table.returncode == 0, "the table of findings is within a half of what tools/findings.py prints", [table.stderr])
     report.end()
 
 
