@@ -22,6 +22,7 @@ typedef struct running {
     pthread_cond_t has_result, has_room;
     size_t taken, done; /* own items that threads took, and that were handed over */
     bool stops;
+    bool is_alone; /* no thread could be started, as in a browser: the caller computes */
 } running;
 
 typedef struct worker {
@@ -71,6 +72,13 @@ static size_t own_item(const running *r, size_t own)
 
 /* ---- threads ----------------------------------------------------------------------------------------------------- */
 
+static void compute_own(const running *r, size_t own, size_t worker, slot *s)
+{
+    s->result.size = 0;
+    s->result.failed = false;
+    r->job->compute(r->job->context, own_item(r, own), worker, &s->result);
+}
+
 static void *work(void *argument)
 {
     const worker *w = argument;
@@ -84,9 +92,7 @@ static void *work(void *argument)
         size_t own = r->taken++;
         slot *s = &r->slots[own % r->slot_count];
         pthread_mutex_unlock(&r->lock);
-        s->result.size = 0;
-        s->result.failed = false;
-        r->job->compute(r->job->context, own_item(r, own), w->index, &s->result);
+        compute_own(r, own, w->index, s);
         pthread_mutex_lock(&r->lock);
         s->is_ready = true;
         pthread_cond_signal(&r->has_result);
@@ -98,6 +104,10 @@ static void *work(void *argument)
 static const slot *wait_for(running *r, size_t own)
 {
     slot *s = &r->slots[own % r->slot_count];
+    if (r->is_alone) {
+        compute_own(r, own, 0, s);
+        return s;
+    }
     pthread_mutex_lock(&r->lock);
     while (!s->is_ready)
         pthread_cond_wait(&r->has_result, &r->lock);
@@ -167,7 +177,8 @@ bool ordered_run(const ordered_job *job)
             break;
         started++;
     }
-    bool good = started > 0 && (job->team && job->team->rank ? send_own(&r) : take_all(&r));
+    r.is_alone = !started && is_divided && r.slots && workers;
+    bool good = (started > 0 || r.is_alone) && (job->team && job->team->rank ? send_own(&r) : take_all(&r));
     pthread_mutex_lock(&r.lock);
     r.stops = true;
     pthread_cond_broadcast(&r.has_room);
