@@ -151,10 +151,10 @@ def step(net, x, labels):
 
 
 def worst(ours, theirs):
-    # Of each parameter, relative to its gradient or, where that cancels out, to 1e-2 of the mean gradient.
+    # Of each parameter, relative to its gradient or, where that cancels out, to a tenth of the mean gradient.
     norm = lambda t: float(np.linalg.norm(t))
     mean = np.sqrt(sum(norm(t) ** 2 for t in theirs.values()) / sum(t.size for t in theirs.values()))
-    one = max(norm(ours[k] - t) / max(norm(t), 1e-2 * mean * np.sqrt(t.size)) for k, t in theirs.items())
+    one = max(norm(ours[k] - t) / max(norm(t), 0.1 * mean * np.sqrt(t.size)) for k, t in theirs.items())
     total = np.sqrt(sum(norm(ours[k] - t) ** 2 for k, t in theirs.items())) / np.sqrt(sum(norm(t) ** 2 for t in theirs.values()))
     return one, total
 
