@@ -231,7 +231,7 @@ static size_t list_ops(const section *s, int16_t *ops)
 }
 
 /* A relative of a relative, and so on, at most. */
-enum { MOST_STEPS = 4 };
+enum { MOST_STEPS = 2 };
 
 /* Predicts a section on a GPU that ran none of its kind. Kin gives the efficiencies, else the parameters for new GPUs;
  * GPUs that are worse or better in every number bracket each kernel. */
@@ -242,7 +242,7 @@ static void time_new(const section *s, work_unit unit, const device_view *view, 
     relatives r = relatives_of(n, view, s->group, unit, ops, list_ops(s, ops));
     const device_view kin = view_unpack(n->gpu_numbers + (size_t)r.kin * VIEW_NUMBERS, view->allows_tf32);
     time_like(s, r.kin, r.kin == UNKNOWN ? view : &kin, view, times);
-    int sides[2 + MOST_BELOW] = {r.above, r.near};
+    int sides[2 + MOST_BELOW] = {steps > 0 ? UNKNOWN : r.above, r.near};
     memcpy(sides + 2, r.below, sizeof r.below);
     work_time *other = arena_room(a, s->count, sizeof *other);
     for (int side = 0; side < 2 + MOST_BELOW; side++) {

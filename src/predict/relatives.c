@@ -101,5 +101,15 @@ relatives relatives_of(const net *n, const device_view *d, work_group g, work_un
     }
     if (r.below[0] != UNKNOWN && aways[0] <= near_away)
         r.near = UNKNOWN;
+    if (r.near != UNKNOWN) { /* Its own prediction is bounded by what is no better than it. */
+        device_view v = view_unpack(n->gpu_numbers + (size_t)r.near * VIEW_NUMBERS, d->allows_tf32);
+        compared(&v, u, own);
+        for (int i = 0; i < MOST_BELOW; i++) {
+            device_view w = view_unpack(n->gpu_numbers + (size_t)r.below[i] * VIEW_NUMBERS, d->allows_tf32);
+            compared(&w, u, other);
+            if (is_no_better(other, own))
+                r.below[i] = UNKNOWN;
+        }
+    }
     return r;
 }

@@ -8,7 +8,7 @@
 
 #include "predict/net.h"
 
-enum { MOST_BELOW = 3 };
+enum { MOST_BELOW = 2 };
 
 typedef struct relatives {
     int kin;   /* UNKNOWN: none */
