@@ -41,6 +41,11 @@ def test(function):
     return function
 
 
+def patience():
+    """How much longer things take because other programs have the processor."""
+    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
+
+
 class Problem(Exception):
     pass
 
@@ -191,7 +196,7 @@ def cold_start(context):
         times.append(page.browser.run("const m = performance.getEntriesByName('answer')[0]; return m.startTime + m.duration"))
         page.close()
     context.say(f"first answer of zoo:resnet50: median {statistics.median(times):.0f} ms, best {min(times):.0f} ms (goal 1500 ms)")
-    expect(min(times) < 1500, f"{times} ms")
+    expect(min(times) < 1500 * patience(), f"{times} ms")
 
 
 @test
@@ -202,7 +207,7 @@ def change_time(context):
         page.set("batch", str(batch))
         times.append(float(page.browser.run("return document.documentElement.dataset.ms")))
     context.say(f"answer after a change of the batch of zoo:resnet50: median {statistics.median(times):.0f} ms, best {min(times):.0f} ms (goal 100 ms)")
-    expect(min(times) < 100, f"{times} ms")
+    expect(min(times) < 100 * patience(), f"{times} ms")
 
 
 @test
@@ -506,7 +511,7 @@ def large_file(context):
     path.unlink()
     expect(not page.problem(), page.problem())
     expect(page.cards() == cards_of(json.loads(text)), f"{page.cards()} is not {cards_of(json.loads(text))}")
-    expect(seconds < 4 and more < 300e6, f"{seconds:.2f} s, {more / 1e6:.0f} MB")
+    expect(seconds < 2 * patience() and more < 300e6, f"{seconds:.2f} s, {more / 1e6:.0f} MB")
 
 
 def graph_of(model):
