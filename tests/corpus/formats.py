@@ -20,7 +20,7 @@ import corpus
 PAGE = corpus.TOP / "doc/formats.md"
 BEGIN, END = "<!-- formats -->\n", "<!-- /formats -->\n"
 GPU, BATCH = "a100-sxm4-40gb", 8
-SETTING = ["--gpu", GPU, "--precision", "fp16", "--layout", "nhwc", "--runtime", "engine"]
+SETTING = ["--gpu", GPU, "--precision", "fp16", "--layout", "nhwc", "--runtime", "engine", "--stack", "trt"]
 NETWORKS = {"resnet50": "ResNet-50", "mobilenet_v2": "MobileNetV2", "vgg16": "VGG-16", "bert_base": "BERT-base, 128 tokens"}
 DIRECTORIES = ("pt2", "torchscript", "onnx", "stablehlo", "jax-export", "hlo", "paddle", "savedmodel", "graphdef", "keras", "tflite",
                "openvino", "coreml", "mxnet", "ncnn", "pnnx")

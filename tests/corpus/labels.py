@@ -71,7 +71,7 @@ FUNCTIONS = {"add": "add", "mul": "mul", "truediv": "div", "softmax": "_softmax"
              "masked_fill": "where", "max": "maximum", "embedding": "index"}
 MODULES = [(r"embeddings$|wte$|wpe$|embed_tokens$", "index"), (r"[Ll]ayer_?[Nn]orm$|ln_\w$", "native_layer_norm"),
            (r"activation$", "tanh"), (r"activation_fn$", "relu"), (r"dropout$|drop$", None), (r"", "product")]
-SAME = {"addmm": "product", "mm": "product"}
+SAME = {"addmm": "product", "mm": "product", "embedding": "index", "masked_fill": "where"}
 
 
 def traced_operator(target):
