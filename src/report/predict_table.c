@@ -93,7 +93,7 @@ static void energy_figures(predict_report *r, const sooth_prediction_totals *t)
 
 static void figures(predict_report *r, const sooth_prediction *p, const sooth_prediction_totals *t)
 {
-    char a[NUMBER_ROOM], b[NUMBER_ROOM], value[NUMBER_ROOM + 16];
+    char a[NUMBER_ROOM], b[NUMBER_ROOM], c[NUMBER_ROOM], value[NUMBER_ROOM + 16];
     snprintf(value, sizeof value, "%s ms", number_digits(a, t->latency_ms.value));
     figure(r, "latency", value, "%d %% interval %s to %s ms", t->interval_percent, number_digits(a, t->latency_ms.low),
            number_digits(b, t->latency_ms.high));
@@ -104,9 +104,13 @@ static void figures(predict_report *r, const sooth_prediction *p, const sooth_pr
     figure(r, "GPU utilization", share_text(value, t->compute_share), "%s of %s TFLOP/s",
            number_digits(a, seconds > 0 ? (double)t->flops / seconds / 1e12 : 0),
            number_digits(b, t->peak_flops / 1e12));
-    figure(r, "DRAM bandwidth", share_text(value, t->dram_share), "%s of %s GB/s%s",
-           number_digits(a, seconds > 0 ? (double)t->bytes / seconds / 1e9 : 0),
-           number_digits(b, t->bandwidth_bytes_s / 1e9), t->dram_share > 100 ? "; the L2 cache serves a part" : "");
+    double moved_gb_s = seconds > 0 ? (double)t->bytes / seconds / 1e9 : 0;
+    double dram_gb_s = t->dram_share / 100 * t->bandwidth_bytes_s / 1e9;
+    const double from_cache = 1.05; /* Kernels that move so much more than memory carries are worth a note. */
+    figure(r, "DRAM bandwidth", share_text(value, t->dram_share), "%s of %s GB/s%s%s%s", number_digits(a, dram_gb_s),
+           number_digits(b, t->bandwidth_bytes_s / 1e9), moved_gb_s > from_cache * dram_gb_s ? "; kernels move " : "",
+           moved_gb_s > from_cache * dram_gb_s ? number_digits(c, moved_gb_s) : "",
+           moved_gb_s > from_cache * dram_gb_s ? ", the rest within the L2 cache" : "");
     if (t->occupancy > 0)
         figure(r, "occupancy", share_text(value, t->occupancy),
                "resident threads of those that fit, mean over kernel time");
