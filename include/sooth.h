@@ -196,8 +196,8 @@ SOOTH_API sooth_layer sooth_layer_at(const sooth_model *model, size_t index);
 /* Returns the index of a value; SIZE_MAX for an absent optional input. */
 SOOTH_API size_t sooth_layer_input(const sooth_model *model, size_t layer, size_t index);
 SOOTH_API size_t sooth_layer_output(const sooth_model *model, size_t layer, size_t index);
-/* Copies integers of an attribute ("strides", "group") into `ints`, at most `room`; returns how many, 0 if the layer has no
- * such attribute. Names are ONNX's. */
+/* Copies integers of an attribute ("strides", "group") into `ints`, at most `room`; returns how many, 0 if the layer
+ * has no such attribute. Names are ONNX's. */
 SOOTH_API size_t sooth_layer_ints(const sooth_model *model, size_t layer, const char *attribute, int64_t *ints,
                                   size_t room);
 /* All tensors of the file, before fusion. */
@@ -389,8 +389,9 @@ typedef struct sooth_predict_options {
     const char *stack;  /* Software version ("pt2.4-cu124"); default: unknown. */
     const char *source; /* Benchmark whose options apply ("timm", "nvidia-dle"); default: none. */
     const char *mig;    /* MIG profile ("2g.10gb", see sooth_mig_at); default: the whole GPU. */
-    /* Host that launches the kernels: "reference" (default; the mean of the measured hosts), "measured" (that of the GPU's
-     * measurements), or a name or file of a host (see sooth_hosts_find), whose launch_us scales the reference's. */
+    /* Host that launches the kernels: "reference" (default; the mean of the measured hosts), "measured" (that of the
+     * GPU's measurements), or a name or file of a host (see sooth_hosts_find), whose launch_us scales
+     * the reference's. */
     const char *host;
     /* Power limit, as set by nvidia-smi -pl; default: the board's. A lower limit slows kernels down. */
     double power_limit_w;
@@ -400,7 +401,7 @@ typedef struct sooth_predict_options {
     bool by_estimate;     /* For sooth_largest_batch: uses the estimate instead of the upper end of the interval. */
     /* Level of the intervals: 50, 80, 90 (default), 95 or 99. What fits is decided by the 90 % interval. */
     int interval_percent;
-    bool cuda_graphs;     /* A captured graph launches the pass at once. */
+    bool cuda_graphs; /* A captured graph launches the pass at once. */
 } sooth_predict_options;
 
 /* Returns the valid values of an option ("precision", "layout", "runtime", "mode", "optimizer"); NULL after the
@@ -596,8 +597,8 @@ SOOTH_API const char *sooth_prediction_note(const sooth_prediction *prediction, 
 /* Returns a note about the figures of single layers; NULL if there is none. */
 SOOTH_API const char *sooth_prediction_layers_note(const sooth_prediction *prediction);
 
-/* Writes the cells of `sooth predict --context` for the model called `file`. Formats: table, JSON, CSV. The caller frees
- * *text with free(). `options` may be NULL. */
+/* Writes the cells of `sooth predict --context` for the model called `file`. Formats: table, JSON, CSV. The caller
+ * frees *text with free(). `options` may be NULL. */
 SOOTH_API sooth_status sooth_serving_report(const char *file, const sooth_serving *cells, size_t count,
                                             const sooth_report_options *options, char **text, size_t *size,
                                             sooth_error *error);
@@ -909,7 +910,7 @@ SOOTH_API const char *sooth_nas_space_summary(size_t index);
 SOOTH_API sooth_status sooth_nas_report(const sooth_nas *nas, const sooth_report_options *options, char **text,
                                         size_t *size, sooth_error *error);
 
-/* ---- which GPU, batch, slice and setting -------------------------------------------------------------------------- */
+/* ---- which GPU, batch, slice and setting ------------------------------------------------------------------------- */
 
 /* Finds the largest batch and the best setting that meet a target, for each GPU and each of its MIG slices. Ranks them
  * by cost if prices are given, else by throughput. Intervals count by their worse end. */
@@ -968,7 +969,7 @@ SOOTH_API sooth_choose_totals sooth_choose_totals_of(const sooth_choices *choice
 SOOTH_API sooth_status sooth_choose_report(const sooth_choices *choices, const sooth_report_options *options,
                                            char **text, size_t *size, sooth_error *error);
 
-/* ---- hosts -------------------------------------------------------------------------------------------------------- */
+/* ---- hosts ------------------------------------------------------------------------------------------------------- */
 
 /* The computer around a GPU: cores that decode samples, storage, the link to the device. A host is a text file like a
  * GPU; those of data/hosts are embedded in the library. A list may be used by one thread at a time; hosts and their
@@ -990,7 +991,7 @@ SOOTH_API const char *sooth_host_text(const sooth_host *host, const char *field)
 SOOTH_API double sooth_host_number(const sooth_host *host, const char *field);      /* NAN if unknown. */
 SOOTH_API const char *sooth_host_origin(const sooth_host *host, const char *field); /* "" if there is none. */
 
-/* ---- the training phase ------------------------------------------------------------------------------------------- */
+/* ---- the training phase ------------------------------------------------------------------------------------------ */
 
 /* Predicts a training step along the flow of the data: read, decode, copy, forward, backward, update. Gives the time
  * without overlap, and with a data loader that prefetches. */
@@ -1001,9 +1002,9 @@ typedef struct sooth_train_options {
      * "jpeg:width=W,height=H,bytes=N" or "raw:bytes=N". NULL: imagenet if the inputs are images of three channels
      * and at least 64 pixels, otherwise raw samples as large as the inputs. */
     const char *data;
-    int workers;                    /* Worker processes of the data loader; 0: as many as cores, at most 8. */
-    bool pinned, no_overlap;        /* Pinned memory: copies overlap with kernels. */
-    int accumulate;                 /* Batches per update (gradient accumulation); 0 means 1. */
+    int workers;             /* Worker processes of the data loader; 0: as many as cores, at most 8. */
+    bool pinned, no_overlap; /* Pinned memory: copies overlap with kernels. */
+    int accumulate;          /* Batches per update (gradient accumulation); 0 means 1. */
     /* Checkpointing: keeps the outputs of segments alone; the backward pass computes the forward pass again. */
     bool checkpoint;
     const char *library;            /* Library of convolutions: "cudnn" or "cublas" (im2col and GEMM); NULL: cudnn. */
@@ -1033,9 +1034,9 @@ typedef struct sooth_train_layer {
     double backward_data_ms, backward_weights_ms; /* Sum to backward_ms, apart from other operators' time. */
     const char *library;                          /* "cudnn", "cublas", "aten", "none" */
     const char *algorithm;                        /* "" if there is no choice. */
-    double efficiency; /* FLOP/s of forward and backward ÷ peak of the units used, in percent. */
+    double efficiency;                       /* FLOP/s of forward and backward ÷ peak of the units used, in percent. */
     double occupancy, sm_coverage, dram, l2; /* Time-weighted means, in percent; NAN if unknown. */
-    const char *bound;                   /* "compute", "memory", "launch", "none" */
+    const char *bound;                       /* "compute", "memory", "launch", "none" */
     int64_t flops;
     int64_t weight_bytes, gradient_bytes, optimizer_bytes;
     int64_t feature_map_bytes;      /* Feature maps kept for the backward pass. */
@@ -1100,8 +1101,8 @@ SOOTH_API sooth_train_finding sooth_train_finding_at(const sooth_train *train, s
 SOOTH_API sooth_train_change sooth_train_change_at(const sooth_train *train, size_t index);
 SOOTH_API const char *sooth_train_note(const sooth_train *train, size_t index); /* NULL after the last */
 
-/* Writes the output of `sooth train-phase`. Formats: table, JSON, CSV (layers), trace, HTML. The caller frees *text with
- * free(). */
+/* Writes the output of `sooth train-phase`. Formats: table, JSON, CSV (layers), trace, HTML. The caller frees *text
+ * with free(). */
 SOOTH_API sooth_status sooth_train_report(const sooth_train *train, const sooth_report_options *options, char **text,
                                           size_t *size, sooth_error *error);
 

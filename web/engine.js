@@ -12,7 +12,7 @@ export async function openEngine(overrides = {}) {
     ...overrides,
   });
   const {FS} = module;
-  FS.ignorePermissions = true;  // umask() is a stub here
+  FS.ignorePermissions = true;  // umask() does nothing in a browser
   FS.mkdir('/models');
   FS.mkdir('/gpus');
   FS.chdir('/models');

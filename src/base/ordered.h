@@ -27,7 +27,8 @@ typedef struct ordered_job {
     bool (*consume)(void *context, size_t item, str result);
 } ordered_job;
 
-/* False: consume ended the job, or there was no memory for it. Without threads, the caller computes. Other processes return true when their results
+/* False: consume ended the job, or there was no memory for it. Without threads, the caller computes. Other processes
+ * return true when their results
  * were sent. */
 bool ordered_run(const ordered_job *job);
 

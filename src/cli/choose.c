@@ -42,7 +42,7 @@ typedef struct choose_args {
     sooth_predict_options settings;
 } choose_args;
 
-/* ---- prices ---------------------------------------------------------------------------------------------------------- */
+/* ---- prices ------------------------------------------------------------------------------------------------------ */
 
 /* Reads prices. Prices of GPUs that are not candidates are ignored; an unknown GPU is an error. */
 static int set_price(inputs *in, sooth_gpus *gpus, double *prices, str name, str price, const char *where)
@@ -109,7 +109,7 @@ static int read_prices(inputs *in, sooth_gpus *gpus, const char *text, const dou
     return code != SOOTH_OK ? code : cli_usage("choose", "--price has no price for any GPU of --gpu");
 }
 
-/* ---- the choice ------------------------------------------------------------------------------------------------------ */
+/* ---- the choice -------------------------------------------------------------------------------------------------- */
 
 static int write_choices(const choose_args *args, const sooth_choices *choices)
 {

@@ -7,8 +7,8 @@ typedef struct output_lock {
     char path[4096];
 } output_lock;
 
-/* Takes the lock of `path` for `sooth COMMAND`: PATH.lock, locked by the kernel, so a killed process holds none. Returns the exit code; if
- * another process holds it, the error is printed. */
+/* Takes the lock of `path` for `sooth COMMAND`: PATH.lock, locked by the kernel, so a killed process holds none.
+ * Returns the exit code; if another process holds it, the error is printed. */
 int lock_take(output_lock *l, const char *command, const char *path);
 /* Releases it and removes the file. */
 void lock_release(output_lock *l);

@@ -47,7 +47,7 @@ static bool show_progress(void *context, size_t done, size_t count, double secon
     return true;
 }
 
-/* ---- options --------------------------------------------------------------------------------------------------------- */
+/* ---- options ----------------------------------------------------------------------------------------------------- */
 
 static int read_limit(const char *name, const char *text, double *limit)
 {
@@ -147,7 +147,7 @@ int nas_read_options(nas_context *c, const nas_args *args, sooth_nas_options *o)
     return code;
 }
 
-/* ---- the search ------------------------------------------------------------------------------------------------------ */
+/* ---- the search -------------------------------------------------------------------------------------------------- */
 
 /* Refuses an accuracy table that contains none of the candidates, which is a mistake in the table or in the space. */
 static int check_join(const nas_context *c, const nas_args *args, const sooth_nas *nas)

@@ -28,7 +28,7 @@ typedef struct running {
     size_t used;
 } running;
 
-/* ---- results that are kept ------------------------------------------------------------------------------------------- */
+/* ---- results that are kept --------------------------------------------------------------------------------------- */
 
 static int fail_file(nas_evaluator *e, const char *what)
 {
@@ -85,7 +85,7 @@ static bool keep_result(nas_evaluator *e, const char *architecture, double value
     return is_kept;
 }
 
-/* ---- running --------------------------------------------------------------------------------------------------------- */
+/* ---- running ----------------------------------------------------------------------------------------------------- */
 
 static bool start(nas_evaluator *e, running *r, const char *architecture)
 {

@@ -32,7 +32,7 @@ typedef struct nas_queries {
     text out;
 } nas_queries;
 
-/* ---- reading ------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 /* Returns the text of the row without line ends: from the reader's last position to its current one. */
 static str raw_row(const char *from, const char *to)
@@ -141,7 +141,7 @@ static int read_table(nas_queries *q)
     return SOOTH_OK;
 }
 
-/* ---- answering ------------------------------------------------------------------------------------------------------- */
+/* ---- answering --------------------------------------------------------------------------------------------------- */
 
 static void write_header(nas_queries *q)
 {

@@ -1,7 +1,7 @@
 /* host.h: the computer around a GPU: cores that decode samples, storage, and the link that copies to the device.
  *
- * A host is a text file like a GPU: `key = value  # origin`, one field per line. The files of data/hosts are embedded in
- * the library. Every number has its origin. */
+ * A host is a text file like a GPU: `key = value  # origin`, one field per line. The files of data/hosts are embedded
+ * in the library. Every number has its origin. */
 #ifndef SOOTH_DEVICE_HOST_H
 #define SOOTH_DEVICE_HOST_H
 

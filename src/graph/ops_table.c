@@ -423,7 +423,8 @@ static const op_info TABLE[] = {
     {"WhisperBeamSearch", MS, 5, 15, 1, 5, OP_OTHER, MEM_NEW, 0, shape_beam_search, NULL, cost_unknown, 0},
     {"WordConvEmbedding", MS, 4, 4, 1, 1, OP_OTHER, MEM_NEW, 0xe, shape_word_conv_embedding, NULL, NULL, 0},
 
-    /* ---- made by the recovery passes and by front ends --------------------------------------------------------------- */
+    /* ---- made by the recovery passes and by front ends
+     * --------------------------------------------------------------- */
     {"ChannelShuffle", OWN, 1, 1, 1, 1, OP_MOVE, MEM_NEW, 0, shape_same, NULL, NULL, 0},
     {"ConvBatchNorm", OWN, 7, 7, 1, 1, OP_CONV, MEM_NEW, 0x1e, shape_conv, NULL, cost_conv, 0},
     {"Linear", OWN, 2, 3, 1, 1, OP_MATMUL, MEM_NEW, 0x6, shape_linear, NULL, cost_matmul, 0},

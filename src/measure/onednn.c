@@ -271,7 +271,7 @@ void one_copy(run *r, const one_md *from, const float *source, const one_md *to,
     one_run(r, &find_reorder(r, from, to)->call, (void *[]){(void *)source, target});
 }
 
-/* ---- the backend: products of onednn_products.c, the rest of onednn_maps.c ---------------------------------------- */
+/* ---- the backend: products of onednn_products.c, the rest of onednn_maps.c --------------------------------------- */
 
 static const run_backend *part_of(const run *r, int layer)
 {

@@ -102,7 +102,7 @@ void plain_running(const run_layer *l, int64_t channel_count, int64_t count, con
     }
 }
 
-/* ---- local response norm: y = x ÷ s^beta, s = bias + alpha ÷ size × the sum of squares over channels around ------- */
+/* ---- local response norm: y = x ÷ s^beta, s = bias + alpha ÷ size × the sum of squares over channels around ------ */
 
 static void lrn_window(const run_layer *l, int64_t k, int64_t count, int64_t *first, int64_t *end)
 {

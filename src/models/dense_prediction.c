@@ -1,14 +1,16 @@
 /* dense_prediction.c: networks with an output for every pixel or position of the image.
  *
- *   U-Net   Ronneberger and others, "U-Net: Convolutional Networks for Biomedical Image Segmentation", arXiv:1505.04597, with
+ *   U-Net   Ronneberger and others, "U-Net: Convolutional Networks for Biomedical Image Segmentation",
+ * arXiv:1505.04597, with
  *           pads and batch norm, as most implementations have it (names as in milesial/Pytorch-UNet)
- *   YOLOv5  Jocher and others, ultralytics/yolov5 release 6: C3 backbone, path aggregation, three heads. The outputs are
+ *   YOLOv5  Jocher and others, ultralytics/yolov5 release 6: C3 backbone, path aggregation, three heads. The outputs
+ * are
  *           those of the heads (N, anchors, height, width, 5 + classes), before boxes are decoded. */
 #include "models/vision.h"
 
 #include <math.h>
 
-/* ---- U-Net ---------------------------------------------------------------------------------------------------------- */
+/* ---- U-Net ------------------------------------------------------------------------------------------------------- */
 
 enum { UN_WIDTH, UN_DEPTH, UN_IMAGE, UN_CLASSES, MOST_DEPTH = 8 };
 const zoo_parameter ZOO_UNET[] = {
@@ -69,7 +71,7 @@ void zoo_unet(builder *b, const zoo_arguments *a)
     net_end(b);
 }
 
-/* ---- YOLOv5 --------------------------------------------------------------------------------------------------------- */
+/* ---- YOLOv5 ------------------------------------------------------------------------------------------------------ */
 
 enum { YO_WIDTH, YO_DEPTH, YO_IMAGE, YO_CLASSES, YO_LEVELS = 3, YO_ANCHORS = 3 };
 const zoo_parameter ZOO_YOLOV5[] = {

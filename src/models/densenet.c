@@ -1,5 +1,5 @@
-/* densenet.c: DenseNet, Huang and others, "Densely Connected Convolutional Networks", arXiv:1608.06993 (DenseNet-BC), as
- * torchvision writes it. */
+/* densenet.c: DenseNet, Huang and others, "Densely Connected Convolutional Networks", arXiv:1608.06993 (DenseNet-BC),
+ * as torchvision writes it. */
 #include "models/vision.h"
 
 enum { BLOCKS, GROWTH, STEM, IMAGE, CLASSES, STAGES = 4, MOST_LAYERS = 128 };

@@ -1,7 +1,8 @@
 /* efficientnet.c: networks of inverted residuals with squeeze-and-excitation, scaled in width, depth and image size, as
  * torchvision writes them.
  *
- *   EfficientNet    Tan and Le, "EfficientNet: Rethinking Model Scaling for Convolutional Neural Networks", arXiv:1905.11946
+ *   EfficientNet    Tan and Le, "EfficientNet: Rethinking Model Scaling for Convolutional Neural Networks",
+ * arXiv:1905.11946
  *   EfficientNetV2  Tan and Le, "EfficientNetV2: Smaller Models and Faster Training", arXiv:2104.00298 */
 #include "models/vision.h"
 

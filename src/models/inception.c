@@ -1,7 +1,8 @@
 /* inception.c: networks whose blocks have branches side by side, as torchvision writes them, without the auxiliary
  * classifiers, which run in training only.
  *
- *   GoogLeNet     Szegedy and others, "Going Deeper with Convolutions", arXiv:1409.4842; with batch norm, and 3 x 3 where the
+ *   GoogLeNet     Szegedy and others, "Going Deeper with Convolutions", arXiv:1409.4842; with batch norm, and 3 x 3
+ * where the
  *                 paper has 5 x 5, as torchvision has it
  *   Inception v3  Szegedy and others, "Rethinking the Inception Architecture for Computer Vision", arXiv:1512.00567 */
 #include "models/vision.h"
@@ -24,7 +25,7 @@ static value_id conv(builder *b, str name, value_id x, int64_t in, int64_t out, 
     return conv_wide(b, name, x, (net_conv_shape){in, out, kernel, stride, pad, 1, false}, kernel, pad);
 }
 
-/* ---- GoogLeNet ------------------------------------------------------------------------------------------------------ */
+/* ---- GoogLeNet --------------------------------------------------------------------------------------------------- */
 
 enum { BRANCHES = 4 };
 /* Output channels of a block's branches: 1 x 1; 3 x 3 and the 1 x 1 before it; the same again; 1 x 1 after the pool.
@@ -82,7 +83,7 @@ void zoo_googlenet(builder *b, const zoo_arguments *a)
     vision_classify(b, "fc", x, in, a->numbers[CLASSES]);
 }
 
-/* ---- Inception v3 --------------------------------------------------------------------------------------------------- */
+/* ---- Inception v3 ------------------------------------------------------------------------------------------------ */
 
 /* One convolution of a branch, with a window of height x width. Padding keeps the size unless the stride is 2. */
 typedef struct branch_conv {

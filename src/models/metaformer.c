@@ -1,13 +1,15 @@
 /* metaformer.c: hybrids of convolutional networks and transformers, as timm writes them.
  *
- *   PoolFormer  Yu and others, "MetaFormer Is Actually What You Need for Vision", arXiv:2111.11418: pools mix the tokens
- *   Visformer   Chen and others, "Visformer: The Vision-friendly Transformer", arXiv:2104.12533: convolutions in the first
+ *   PoolFormer  Yu and others, "MetaFormer Is Actually What You Need for Vision", arXiv:2111.11418: pools mix the
+ * tokens
+ *   Visformer   Chen and others, "Visformer: The Vision-friendly Transformer", arXiv:2104.12533: convolutions in the
+ * first
  *               stage, attention in the others, batch norm everywhere */
 #include "models/vision.h"
 
 #include <math.h>
 
-/* ---- PoolFormer ----------------------------------------------------------------------------------------------------- */
+/* ---- PoolFormer -------------------------------------------------------------------------------------------------- */
 
 enum { PF_BLOCKS, PF_CHANNELS, PF_IMAGE, PF_CLASSES, PF_STAGES = 4, MOST_BLOCKS = 64, MOST_CHANNELS = 8192 };
 const zoo_parameter ZOO_POOLFORMER[] = {
@@ -77,7 +79,7 @@ void zoo_poolformer(builder *b, const zoo_arguments *a)
     vision_end(b, net_gemm(b, STR("head.fc"), x, last, classes), classes);
 }
 
-/* ---- Visformer ------------------------------------------------------------------------------------------------------ */
+/* ---- Visformer --------------------------------------------------------------------------------------------------- */
 
 enum { VF_WIDTH, VF_BLOCKS, VF_HEADS, VF_STEM, VF_IMAGE, VF_CLASSES, VF_STAGES = 3 };
 const zoo_parameter ZOO_VISFORMER[] = {

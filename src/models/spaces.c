@@ -157,7 +157,7 @@ void zoo_nasbench201(builder *b, const zoo_arguments *a)
     finish(b, net_gemm(b, STR("classifier"), x, channels, a->numbers[NB_CLASSES]), a->numbers[NB_CLASSES]);
 }
 
-/* ---- NAS-Bench-Macro ------------------------------------------------------------------------------------------------ */
+/* ---- NAS-Bench-Macro --------------------------------------------------------------------------------------------- */
 
 enum { MACRO_LAYERS, MACRO_CLASSES, MACRO_IMAGE };
 const zoo_parameter ZOO_NASBENCH_MACRO[] = {
@@ -225,7 +225,7 @@ void zoo_nasbench_macro(builder *b, const zoo_arguments *a)
     finish(b, net_gemm(b, STR("classifier"), x, HEADER, a->numbers[MACRO_CLASSES]), a->numbers[MACRO_CLASSES]);
 }
 
-/* ---- FBNet ---------------------------------------------------------------------------------------------------------- */
+/* ---- FBNet ------------------------------------------------------------------------------------------------------- */
 
 enum { FB_BLOCKS, FB_CLASSES, FB_IMAGE };
 const zoo_parameter ZOO_FBNET[] = {

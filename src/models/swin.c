@@ -1,5 +1,5 @@
-/* swin.c: the Swin Transformer, Liu and others, "Swin Transformer: Hierarchical Vision Transformer using Shifted Windows",
- * arXiv:2103.14030, as timm writes it: masks and indices of positions are tables that the model keeps. */
+/* swin.c: the Swin Transformer, Liu and others, "Swin Transformer: Hierarchical Vision Transformer using Shifted
+ * Windows", arXiv:2103.14030, as timm writes it: masks and indices of positions are tables that the model keeps. */
 #include "models/vision.h"
 
 #include <math.h>

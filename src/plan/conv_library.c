@@ -46,7 +46,7 @@ static double product_s(const conv_constants *c, const conv_product *p, const co
     return best * (g->is_kepler ? 1 / c->kepler : 1);
 }
 
-/* ---- cuBLAS ---------------------------------------------------------------------------------------------------------- */
+/* ---- cuBLAS ------------------------------------------------------------------------------------------------------ */
 
 typedef struct lowering {
     double product_s, copy_s, launches;
@@ -110,7 +110,7 @@ conv_times conv_by_cublas(const conv_constants *c, const conv_gpu *g, const conv
     return t;
 }
 
-/* ---- cuDNN ----------------------------------------------------------------------------------------------------------- */
+/* ---- cuDNN ------------------------------------------------------------------------------------------------------- */
 
 static double fft_tile(const conv_shape *s)
 {

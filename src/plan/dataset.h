@@ -62,8 +62,9 @@ void set_fingerprints(const set_items *items, size_t threads, uint64_t **fingerp
 /* Writes the graphs of an item and their labels, or the reason why there are none, as a result for ordered_run. */
 void set_item_compute(const set_item *item, const set_labels *labels, bytes *result);
 
-/* ---- reading such a result: error first; without one the graphs, each followed by its operators and labels, and at the end
- * why another batch of the network has no graph ------------------------------------------------------------------------ */
+/* ---- reading such a result: error first; without one the graphs, each followed by its operators and labels, and at
+ * the end why another batch of the network has no graph
+ * ------------------------------------------------------------------------ */
 
 typedef struct set_graph_row {
     const char *name, *family, *spec;

@@ -5,7 +5,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* ---- a random order of 0 … count - 1 without a table: a bijection of k bits; numbers beyond the count are skipped ----- */
+/* ---- a random order of 0 … count - 1 without a table: a bijection of k bits; numbers beyond the count are skipped  */
 
 typedef struct shuffle {
     uint64_t count, mask, keys[4];

@@ -8,7 +8,7 @@
 
 enum { POPULATION = 20, TOURNAMENT = 5, MOST_TRIES = 1000, IDLE_TRIES = 10, DEFAULT_TRIALS = 100 };
 
-/* ---- random numbers: splitmix64 ------------------------------------------------------------------------------------ */
+/* ---- random numbers: splitmix64 ---------------------------------------------------------------------------------- */
 
 static uint64_t next_random(uint64_t *state)
 {
@@ -23,7 +23,7 @@ static uint64_t random_below(uint64_t *state, uint64_t most)
     return next_random(state) % most; /* the bias is negligible because `most` is far below 2^64 */
 }
 
-/* ---- evaluation -------------------------------------------------------------------------------------------------------- */
+/* ---- evaluation -------------------------------------------------------------------------------------------------- */
 
 enum { MOST_JOBS = 256 };
 
@@ -94,7 +94,7 @@ static bool spend(nas_run *run, int32_t index)
     return true;
 }
 
-/* ---- candidates -------------------------------------------------------------------------------------------------------- */
+/* ---- candidates -------------------------------------------------------------------------------------------------- */
 
 /* Returns a random kept candidate; -1 if none was found. */
 static int32_t random_kept(nas_run *run, uint64_t *state)
@@ -131,7 +131,7 @@ static int32_t mutated(nas_run *run, int32_t parent, uint64_t *state)
     return -1;
 }
 
-/* ---- searches ---------------------------------------------------------------------------------------------------------- */
+/* ---- searches ---------------------------------------------------------------------------------------------------- */
 
 static void search_random(nas_run *run, uint64_t *state)
 {
@@ -197,7 +197,8 @@ static void search_evolution(nas_run *run, uint64_t *state)
     }
 }
 
-/* Evaluates every change of one choice of `at`. Returns the best, or `at` if none is better; -1: the budget is spent. */
+/* Evaluates every change of one choice of `at`. Returns the best, or `at` if none is better; -1: the budget is spent.
+ * */
 static int32_t best_neighbour(nas_run *run, int32_t at)
 {
     sooth_nas *n = run->nas;
@@ -272,7 +273,7 @@ void nas_search_once(nas_run *run)
     }
 }
 
-/* ---- repeated searches --------------------------------------------------------------------------------------------- */
+/* ---- repeated searches ------------------------------------------------------------------------------------------- */
 
 typedef struct repeating {
     sooth_nas *nas;

@@ -8,21 +8,33 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Binds `seq` new tokens and `past` cached ones, in addition to the caller's dimensions. */
+/* The dimensions of the caller, with `seq` new tokens after `past` cached ones. */
+typedef struct token_dims {
+    sooth_options options;
+    sooth_dim_binding *all; /* free() */
+} token_dims;
+
+static sooth_status add_tokens(const sooth_options *dims, int64_t seq, int64_t past, token_dims *to, sooth_error *error)
+{
+    *to = (token_dims){.options = *dims, .all = calloc(dims->dim_count + 2, sizeof *to->all)};
+    if (!to->all)
+        return error_say(error, SOOTH_ERROR_SYSTEM, "out of memory");
+    for (size_t i = 0; i < dims->dim_count; i++)
+        to->all[i] = dims->dims[i];
+    to->all[to->options.dim_count++] = (sooth_dim_binding){"seq", seq};
+    to->all[to->options.dim_count++] = (sooth_dim_binding){"past", past};
+    to->options.dims = to->all;
+    return SOOTH_OK;
+}
+
 static sooth_status bind_tokens(sooth_model *model, const sooth_options *dims, int64_t seq, int64_t past,
                                 sooth_error *error)
 {
-    sooth_options options = *dims;
-    sooth_dim_binding *all = calloc(dims->dim_count + 2, sizeof *all);
-    if (!all)
-        return error_say(error, SOOTH_ERROR_SYSTEM, "out of memory");
-    for (size_t i = 0; i < dims->dim_count; i++)
-        all[i] = dims->dims[i];
-    all[options.dim_count++] = (sooth_dim_binding){"seq", seq};
-    all[options.dim_count++] = (sooth_dim_binding){"past", past};
-    options.dims = all;
-    sooth_status status = sooth_bind(model, &options, error);
-    free(all);
+    token_dims with;
+    sooth_status status = add_tokens(dims, seq, past, &with, error);
+    if (status == SOOTH_OK)
+        status = sooth_bind(model, &with.options, error);
+    free(with.all);
     if (status == SOOTH_ERROR_USAGE)
         error_add(error, "; a context needs a language model with a KV cache (dimensions seq and past)");
     return status;
@@ -31,18 +43,12 @@ static sooth_status bind_tokens(sooth_model *model, const sooth_options *dims, i
 static sooth_status largest(sooth_model *model, const sooth_options *dims, const sooth_predict_options *where,
                             int64_t context, int64_t *sequences, sooth_error *error)
 {
-    sooth_options options = *dims;
-    sooth_dim_binding *all = calloc(dims->dim_count + 2, sizeof *all);
-    if (!all)
-        return error_say(error, SOOTH_ERROR_SYSTEM, "out of memory");
-    for (size_t i = 0; i < dims->dim_count; i++)
-        all[i] = dims->dims[i];
-    all[options.dim_count++] = (sooth_dim_binding){"seq", 1};
-    all[options.dim_count++] = (sooth_dim_binding){"past", context};
-    options.dims = all;
-    options.batch = 0;
-    sooth_status status = sooth_largest_batch(model, &options, where, 0, sequences, error);
-    free(all);
+    token_dims with;
+    sooth_status status = add_tokens(dims, 1, context, &with, error);
+    with.options.batch = 0;
+    if (status == SOOTH_OK)
+        status = sooth_largest_batch(model, &with.options, where, 0, sequences, error);
+    free(with.all);
     return status;
 }
 

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* ---- spaces that ship ------------------------------------------------------------------------------------------------ */
+/* ---- spaces that ship -------------------------------------------------------------------------------------------- */
 
 typedef struct shipped_space {
     const char *name, *summary, *text;
@@ -73,7 +73,7 @@ const char *space_summary(size_t index)
     return index < SHIPPED_COUNT ? SHIPPED[index].summary : NULL;
 }
 
-/* ---- reading --------------------------------------------------------------------------------------------------------- */
+/* ---- reading ----------------------------------------------------------------------------------------------------- */
 
 typedef struct space_reader {
     space *space;
@@ -285,7 +285,7 @@ const space *space_open(const char *name, arena *a, fail *f)
     return space_read(name, text, name, arena_printf(a, "%s: ", name).ptr, 1, a, f);
 }
 
-/* ---- candidates ------------------------------------------------------------------------------------------------------ */
+/* ---- candidates -------------------------------------------------------------------------------------------------- */
 
 genes space_candidate(const space *s, uint64_t number)
 {

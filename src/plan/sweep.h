@@ -51,7 +51,7 @@ const sweep *sweep_prepare(const study_plan *plan, const sweep_options *options,
 /* Computes one chunk, as a result of ordered_run. */
 void sweep_compute(const sweep *s, size_t chunk, bytes *result);
 
-/* ---- reading a result: for each network its figures, then its points ------------------------------------------------- */
+/* ---- reading a result: for each network its figures, then its points --------------------------------------------- */
 
 typedef struct sweep_network {
     const char *error; /* "": it could be built */

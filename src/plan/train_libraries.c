@@ -9,7 +9,7 @@ static const char STACK_PREFIX[] = "cudnn-", OLD_VERSION[] = "5.1";
  * the host says; before, what they cost in the libraries' time. */
 static const double LEAST_CAPABILITY = 6, HOST_LAUNCHES = 7;
 
-/* ---- the choice ------------------------------------------------------------------------------------------------------ */
+/* ---- the choice -------------------------------------------------------------------------------------------------- */
 
 static void choose_version(train_library_choice *c, sooth_predict_options *settings, double capability, fail *f)
 {
@@ -57,7 +57,7 @@ bool train_library_replaces(const train_library_choice *choice)
     return choice->is_cublas || choice->version >= 0;
 }
 
-/* ---- convolutions of the prediction ---------------------------------------------------------------------------------- */
+/* ---- convolutions of the prediction ------------------------------------------------------------------------------ */
 
 static bool is_convolution(const sooth_predicted_kernel *k)
 {
@@ -142,7 +142,7 @@ static void find(layer_convolutions *of, const sooth_prediction *p, size_t first
     }
 }
 
-/* ---- into layers ----------------------------------------------------------------------------------------------------- */
+/* ---- into layers ------------------------------------------------------------------------------------------------- */
 
 static sooth_train_library column(sooth_train *t, double forward_ms, double backward_ms, int64_t flops, double peak,
                                   const char *algorithm, int64_t workspace)

@@ -14,8 +14,8 @@ typedef struct train_library_choice {
     double element_bytes;
 } train_library_choice;
 
-/* Reads the library, and cuDNN's version from the stack, which it takes out of `settings`; a GPU older than any that was
- * measured gets cuDNN 5.1. `launch_us` is the
+/* Reads the library, and cuDNN's version from the stack, which it takes out of `settings`; a GPU older than any that
+ * was measured gets cuDNN 5.1. `launch_us` is the
  * host's. Fails through `f` for unknown names. */
 train_library_choice train_library_chosen(const char *library, sooth_predict_options *settings, const sooth_gpu *gpu,
                                           double launch_us, fail *f);

@@ -6,7 +6,7 @@
 enum { MOST_MOMENTS = 400 };
 static const double MIB = 1024 * 1024;
 
-/* ---- over time ------------------------------------------------------------------------------------------------------- */
+/* ---- over time --------------------------------------------------------------------------------------------------- */
 
 /* The kernel with the most memory stands for the kernels of its moment; moments end with a stage. */
 void train_moments(sooth_train *t, const sooth_prediction *p)
@@ -41,7 +41,7 @@ void train_moments(sooth_train *t, const sooth_prediction *p)
     }
 }
 
-/* ---- checkpoints ----------------------------------------------------------------------------------------------------- */
+/* ---- checkpoints ------------------------------------------------------------------------------------------------- */
 
 /* Last layer that reads each value. */
 static size_t *last_readers(sooth_train *t, const sooth_model *model)

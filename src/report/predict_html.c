@@ -1,5 +1,5 @@
-/* predict_html.c: `sooth predict --format html`: a self-contained page with figures, pictures and sortable tables. It is
- * well-formed XML, and light or dark as the reader's system. The pictures are those of the page (web/charts.js): the
+/* predict_html.c: `sooth predict --format html`: a self-contained page with figures, pictures and sortable tables. It
+ * is well-formed XML, and light or dark as the reader's system. The pictures are those of the page (web/charts.js): the
  * report carries the answer as JSON and draws it when it is opened. */
 #include "report/page.h"
 #include "report/predict_memory.h"

@@ -1,5 +1,5 @@
-/* train_html.c: `sooth train-phase --format html`: a self-contained page with the stages, the pipeline, the step's memory,
- * the findings, and a sortable table of the layers. */
+/* train_html.c: `sooth train-phase --format html`: a self-contained page with the stages, the pipeline, the step's
+ * memory, the findings, and a sortable table of the layers. */
 #include "report/chart.h"
 #include "report/page.h"
 #include "report/train_report.h"
@@ -10,7 +10,7 @@
 
 enum { LEFT = 110, WIDTH = 780, BAR = 22, ROW = 30 };
 
-/* ---- head ------------------------------------------------------------------------------------------------------------ */
+/* ---- head -------------------------------------------------------------------------------------------------------- */
 
 static void title(train_report *r)
 {
@@ -62,7 +62,7 @@ static void cards(train_report *r)
     text_puts(r->out, "</div>\n");
 }
 
-/* ---- stages and pipeline --------------------------------------------------------------------------------------------- */
+/* ---- stages and pipeline ----------------------------------------------------------------------------------------- */
 
 static void bar(text *o, size_t series, double from, double length, double whole, double y, const char *name, double ms)
 {
@@ -174,7 +174,7 @@ static void stage_table(train_report *r)
     text_puts(o, "</tbody></table></div>\n");
 }
 
-/* ---- findings and layers --------------------------------------------------------------------------------------------- */
+/* ---- findings and layers ----------------------------------------------------------------------------------------- */
 
 static void findings(train_report *r)
 {

@@ -1,5 +1,5 @@
-/* train_picture.c: memory of a training step over time: parts stacked, the three stages of the GPU marked, and the GPU's
- * limit. */
+/* train_picture.c: memory of a training step over time: parts stacked, the three stages of the GPU marked, and the
+ * GPU's limit. */
 #include "report/chart.h"
 #include "report/page.h"
 #include "report/train_report.h"

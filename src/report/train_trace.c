@@ -1,5 +1,5 @@
-/* train_trace.c: `sooth train-phase --format trace`: two steps in Chrome's trace format, with tracks for the loader, the
- * link, the GPU's stages and the layers. */
+/* train_trace.c: `sooth train-phase --format trace`: two steps in Chrome's trace format, with tracks for the loader,
+ * the link, the GPU's stages and the layers. */
 #include "report/json.h"
 #include "report/train_report.h"
 

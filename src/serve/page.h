@@ -18,8 +18,8 @@ typedef struct page {
     size_t count;
 } page;
 
-/* Reads the files of the directory that a page consists of (HTML, CSS, JavaScript, WebAssembly, SVG, PNG, JSON). Returns
- * 0, or errno. */
+/* Reads the files of the directory that a page consists of (HTML, CSS, JavaScript, WebAssembly, SVG, PNG, JSON).
+ * Returns 0, or errno. */
 int page_read(page *p, const char *directory);
 void page_free(page *p);
 /* Finds "/" or "/NAME"; NULL if there is no such file. */

@@ -172,7 +172,8 @@ void lower_pool(eager *e)
     static const char *const MAX[] = {"max_pool1d", "max_pool2d_with_indices", "max_pool3d_with_indices"};
     static const char *const AVERAGE[] = {"avg_pool2d", "avg_pool2d", "avg_pool3d"};
     const char *op = node_is(e->node, "MaxPool") ? MAX[rank - 1] : AVERAGE[rank - 1];
-    bool states = e->model->source.is_literal && e->model->source.states_in_place; /* The program names its ATen operator. */
+    bool states =
+        e->model->source.is_literal && e->model->source.states_in_place; /* The program names its ATen operator. */
     if (rank == 2 && (states ? node_attr_int(e->node, "eager_adaptive", 0) != 0 : is_adaptive(e, window)))
         op = "_adaptive_avg_pool2d";
     /* PyTorch runs avg_pool1d as avg_pool2d on a map of height 1. */

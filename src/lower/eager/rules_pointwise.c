@@ -224,7 +224,8 @@ static bool is_gain(const placed_tensor *t)
     return t->is_weight && t->rank == 1 && t->dims[0] == 1;
 }
 
-/* True for a parameter of a map that the exporter computed. Parameters that are stored in this shape are no constants. */
+/* True for a parameter of a map that the exporter computed. Parameters that are stored in this shape are no constants.
+ * */
 static bool is_map_parameter(const eager *e, value_id v)
 {
     const value *val = v == NO_VALUE ? NULL : &e->net->values.items[v];
