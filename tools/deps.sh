@@ -3,9 +3,9 @@
 #
 #     tools/deps.sh build|test|develop|machines|web|test-web [--list]
 #
-# Each group includes the ones before it; machines, for tests on other machines, includes only build and test; web, for the page, only build; test-web
-# has what tests the page in a browser. A quick probe that works on any
-# distribution detects what is missing; only the installation is Debian's.
+# Each group includes the ones before it, except these: machines, for tests on other machines, includes build and test; web, for the page,
+# includes build; test-web, for tests of the page in a browser, includes build, test and web. A quick probe that works on any distribution
+# detects what is missing; only the installation is Debian's.
 set -eu
 
 # group, package, probe
@@ -41,6 +41,11 @@ machines gcc-s390x-linux-gnu command -v s390x-linux-gnu-gcc
 machines libc6-dev-s390x-cross test -e /usr/s390x-linux-gnu/include/stdio.h
 machines qemu-user command -v qemu-s390x
 machines musl-tools command -v musl-gcc
+web     emscripten    command -v emcc
+web     nodejs        command -v node
+web     node-acorn    test -e /usr/share/nodejs/acorn
+browser chromium      command -v chromium
+browser chromium-driver command -v chromedriver
 LIST
 }
 

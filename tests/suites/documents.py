@@ -243,6 +243,14 @@ def check_experiment():
     return stale or (None if written else ["doc/nas.md has no tables of tools/nas_experiment.sh"])
 
 
+def check_packages():
+    """Every group of tools/deps.sh installs something of its own."""
+    text = (TOP / "tools/deps.sh").read_text()
+    rows = set(re.findall(r"^(\w+) +[\w-]+ +\S", text.split("cat <<'LIST'\n")[1].split("\nLIST")[0], re.M))
+    named = {name for names in re.findall(r'groups="([^"]*)"', text) for name in names.split()}
+    return [f"tools/deps.sh: group {name} has no package" for name in sorted(named - rows)] or None
+
+
 def pages():
     return [TOP / "README.md", *sorted((TOP / "doc").glob("**/*.md"))]
 
@@ -276,6 +284,7 @@ def main():
         links = [target for target in re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", text) if "://" not in target]
         results.append((f"{name}: links lead somewhere", [t for t in links if not (page.parent / t).exists()] or None))
     results.append(("doc/json.md: every answer has its version, schema and weights", check_identities()))
+    results.append(("tools/deps.sh: every group has packages", check_packages()))
     results.append(("README.md: the accuracy is that of the weights that ship", check_accuracy()))
     results.append(("doc/nas.md: the searches are those of the weights that ship", check_experiment()))
     for number, (name, wrong) in enumerate(results, 1):
