@@ -49,13 +49,7 @@ int gpus_main(int argc, char **argv)
     int format = 0;
     const char *output = NULL;
     const option options[] = {
-        {.name = "format",
-         .letter = 'f',
-         .kind = OPTION_CHOICE,
-         .target = &format,
-         .argument = "table|json|csv",
-         .choices = FORMATS,
-         .help = "output format"},
+        FORMAT_OPTION(&format, "table|json|csv", FORMATS, "output format"),
         OUTPUT_OPTION(&output),
     };
     size_t count = sizeof options / sizeof *options;

@@ -12,48 +12,20 @@ typedef struct model_args {
 
 /* Rows for the array of options: first all dimensions except the batch, then all. */
 #define DIMENSION_OPTIONS(args)                                                                                        \
-    {.name = "seq",                                                                                                    \
-     .kind = OPTION_NUMBER,                                                                                            \
-     .target = &(args)->seq,                                                                                           \
-     .argument = "N",                                                                                                  \
-     .least = 1,                                                                                                       \
-     .most = INT32_MAX,                                                                                                \
-     .help = "tokens of a language model in this pass; the same as --dim seq=N"},                                      \
-        {.name = "past",                                                                                               \
-         .kind = OPTION_NUMBER,                                                                                        \
-         .target = &(args)->past,                                                                                      \
-         .argument = "N",                                                                                              \
-         .least = 0,                                                                                                   \
-         .most = INT32_MAX,                                                                                            \
-         .help = "tokens already in the KV cache (decoding: --seq 1 --past 512)"},                                     \
-        {.name = "dim",                                                                                                \
-         .kind = OPTION_LIST,                                                                                          \
-         .target = &(args)->dims,                                                                                      \
-         .argument = "NAME=N",                                                                                         \
-         .help = "bind a symbolic dimension; may be repeated"},                                                        \
-    {                                                                                                                  \
-        .name = "shape", .kind = OPTION_LIST, .target = &(args)->shapes, .argument = "INPUT=1,3,224,224",              \
-        .help = "set the shape of an input ('?': as in the file); the batch\nreplaces its first dimension; may be "    \
-                "repeated"                                                                                             \
-    }
+    NUMBER_OPTION("seq", &(args)->seq, "N", 1, INT32_MAX,                                                              \
+                  "tokens of a language model in this pass; the same as --dim seq=N"),                                 \
+        NUMBER_OPTION("past", &(args)->past, "N", 0, INT32_MAX,                                                        \
+                      "tokens already in the KV cache (decoding: --seq 1 --past 512)"),                                \
+        LIST_OPTION("dim", &(args)->dims, "NAME=N", "bind a symbolic dimension; may be repeated"),                     \
+        LIST_OPTION(                                                                                                   \
+            "shape", &(args)->shapes, "INPUT=1,3,224,224",                                                             \
+            "set the shape of an input ('?': as in the file); the batch\nreplaces its first dimension; may be "        \
+            "repeated")
 #define MODEL_OPTIONS(args)                                                                                            \
-    {.name = "batch",                                                                                                  \
-     .kind = OPTION_NUMBER,                                                                                            \
-     .target = &(args)->batch,                                                                                         \
-     .argument = "N",                                                                                                  \
-     .least = 1,                                                                                                       \
-     .most = INT32_MAX,                                                                                                \
-     .help = "batch size: binds the first dimension of the inputs"},                                                   \
+    NUMBER_OPTION("batch", &(args)->batch, "N", 1, INT32_MAX, "batch size: binds the first dimension of the inputs"),  \
         DIMENSION_OPTIONS(args),                                                                                       \
-        {.name = "skip",                                                                                               \
-         .kind = OPTION_LIST,                                                                                          \
-         .target = &(args)->skips,                                                                                     \
-         .argument = "PASS,...",                                                                                       \
-         .help = "recovery passes to skip (listed below), or 'all'"},                                                  \
-    {                                                                                                                  \
-        .name = "fuse", .kind = OPTION_LIST, .target = &(args)->fuses, .argument = "PASS,...",                         \
-        .help = "optional passes to run (listed below), or 'all'"                                                      \
-    }
+        LIST_OPTION("skip", &(args)->skips, "PASS,...", "recovery passes to skip (listed below), or 'all'"),           \
+        LIST_OPTION("fuse", &(args)->fuses, "PASS,...", "optional passes to run (listed below), or 'all'")
 
 void model_args_free(model_args *args);
 /* Prints the formats, and formats with recovery passes, for help texts. */

@@ -31,17 +31,42 @@ typedef struct option {
     const char *const *choices; /* NULL after the last */
 } option;
 
+/* Rows of an array of options, by kind. */
+#define FLAG_OPTION(called, to, says)                                                                                  \
+    {                                                                                                                  \
+        .name = (called), .kind = OPTION_FLAG, .target = (to), .help = (says)                                          \
+    }
+#define TEXT_OPTION(called, to, takes, says)                                                                           \
+    {                                                                                                                  \
+        .name = (called), .kind = OPTION_TEXT, .target = (to), .argument = (takes), .help = (says)                     \
+    }
+#define LIST_OPTION(called, to, takes, says)                                                                           \
+    {                                                                                                                  \
+        .name = (called), .kind = OPTION_LIST, .target = (to), .argument = (takes), .help = (says)                     \
+    }
+#define NUMBER_OPTION(called, to, takes, from, up_to, says)                                                            \
+    {                                                                                                                  \
+        .name = (called), .kind = OPTION_NUMBER, .target = (to), .argument = (takes), .least = (from),                 \
+        .most = (up_to), .help = (says)                                                                                \
+    }
+#define CHOICE_OPTION(called, to, takes, from, says)                                                                   \
+    {                                                                                                                  \
+        .name = (called), .kind = OPTION_CHOICE, .target = (to), .argument = (takes), .choices = (from),               \
+        .help = (says)                                                                                                 \
+    }
 /* Rows shared by several subcommands. */
+#define FORMAT_OPTION(to, takes, from, says)                                                                           \
+    {                                                                                                                  \
+        .name = "format", .letter = 'f', .kind = OPTION_CHOICE, .target = (to), .argument = (takes),                   \
+        .choices = (from), .help = (says)                                                                              \
+    }
 #define OUTPUT_OPTION(to)                                                                                              \
     {                                                                                                                  \
         .name = "output", .letter = 'o', .kind = OPTION_TEXT, .target = (to), .argument = "FILE",                      \
         .help = "write to FILE"                                                                                        \
     }
 #define WEIGHTS_OPTION(to)                                                                                             \
-    {                                                                                                                  \
-        .name = "weights", .kind = OPTION_TEXT, .target = (to), .argument = "FILE",                                    \
-        .help = "weights written by `sooth learn` (default: those that ship)"                                          \
-    }
+    TEXT_OPTION("weights", to, "FILE", "weights written by `sooth learn` (default: those that ship)")
 
 typedef enum options_result { OPTIONS_OK, OPTIONS_HELP, OPTIONS_WRONG, OPTIONS_NO_MEMORY } options_result;
 

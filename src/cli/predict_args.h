@@ -14,35 +14,17 @@ typedef struct predict_args {
 
 /* Rows for the array of options: those that set sooth_predict_options. */
 #define SETTING_OPTIONS(where)                                                                                         \
-    {.name = "precision",                                                                                              \
-     .kind = OPTION_TEXT,                                                                                              \
-     .target = &(where)->precision,                                                                                    \
-     .argument = "NAME",                                                                                               \
-     .help = "fp32, tf32, fp16, bf16, amp (autocast to fp16, the default), amp-bf16,\nint8, fp8, int4"},               \
-        {.name = "layout",                                                                                             \
-         .kind = OPTION_TEXT,                                                                                          \
-         .target = &(where)->layout,                                                                                   \
-         .argument = "nchw|nhwc",                                                                                      \
-         .help = "memory layout of images (default nchw; channels-last files use nhwc)"},                              \
-        {.name = "runtime",                                                                                            \
-         .kind = OPTION_TEXT,                                                                                          \
-         .target = &(where)->runtime,                                                                                  \
-         .argument = "NAME",                                                                                           \
-         .help = "eager (PyTorch, the default), inductor (torch.compile),\nengine (fused inference)"},                 \
-        {.name = "mode",                                                                                               \
-         .kind = OPTION_TEXT,                                                                                          \
-         .target = &(where)->mode,                                                                                     \
-         .argument = "infer|train|train-forward",                                                                      \
-         .help = "inference (the default), a training step, or its forward pass alone"},                               \
-        {.name = "optimizer",                                                                                          \
-         .kind = OPTION_TEXT,                                                                                          \
-         .target = &(where)->optimizer,                                                                                \
-         .argument = "NAME",                                                                                           \
-         .help = "in training: sgd-momentum (the default), sgd, sgd-nesterov, adam, adamw,\nnone"},                    \
-    {                                                                                                                  \
-        .name = "stack", .kind = OPTION_TEXT, .target = &(where)->stack, .argument = "NAME",                           \
-        .help = "software version, such as pt2.4-cu124 (default: unknown)"                                             \
-    }
+    TEXT_OPTION("precision", &(where)->precision, "NAME",                                                              \
+                "fp32, tf32, fp16, bf16, amp (autocast to fp16, the default), amp-bf16,\nint8, fp8, int4"),            \
+        TEXT_OPTION("layout", &(where)->layout, "nchw|nhwc",                                                           \
+                    "memory layout of images (default nchw; channels-last files use nhwc)"),                           \
+        TEXT_OPTION("runtime", &(where)->runtime, "NAME",                                                              \
+                    "eager (PyTorch, the default), inductor (torch.compile),\nengine (fused inference)"),              \
+        TEXT_OPTION("mode", &(where)->mode, "infer|train|train-forward",                                               \
+                    "inference (the default), a training step, or its forward pass alone"),                            \
+        TEXT_OPTION("optimizer", &(where)->optimizer, "NAME",                                                          \
+                    "in training: sgd-momentum (the default), sgd, sgd-nesterov, adam, adamw,\nnone"),                 \
+        TEXT_OPTION("stack", &(where)->stack, "NAME", "software version, such as pt2.4-cu124 (default: unknown)")
 
 /* `sooth predict --queries`: predicts the rows of a table. Options apply to empty columns. */
 int queries_run(const char *input, const char *output, const predict_args *args, sooth_gpus *gpus);

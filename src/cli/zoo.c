@@ -21,13 +21,7 @@ int zoo_main(int argc, char **argv)
     int format = 0;
     const char *output = NULL;
     const option options[] = {
-        {.name = "format",
-         .letter = 'f',
-         .kind = OPTION_CHOICE,
-         .target = &format,
-         .argument = "table|json",
-         .choices = FORMATS,
-         .help = "output format"},
+        FORMAT_OPTION(&format, "table|json", FORMATS, "output format"),
         OUTPUT_OPTION(&output),
     };
     int code;

@@ -87,30 +87,36 @@ typedef struct columns_call {
     float *gradient; /* gradient of the image, to add to; NULL to write columns instead */
 } columns_call;
 
+/* Copies the pixels under tap (kh, kw) of channel `in` to `row`, or adds their gradients from it. */
+static void columns_of_tap(const columns_call *c, int64_t in, int64_t kh, int64_t kw, float *row)
+{
+    const lowered *e = c->e;
+    const run_window *k = c->window;
+    int64_t offset = kw * k->dilation[1] - k->before[1];
+    for (int64_t y = 0; y < e->rows; y++, row += e->columns) {
+        int64_t h = y * k->stride[0] - k->before[0] + kh * k->dilation[0], plane = (in * e->high + h) * e->wide;
+        bool inside = h >= 0 && h < e->high;
+        for (int64_t x = 0; x < e->columns; x++) {
+            int64_t w = x * k->stride[1] + offset;
+            bool reads = inside && w >= 0 && w < e->wide;
+            if (!c->gradient)
+                row[x] = reads ? c->image[plane + w] : 0;
+            else if (reads)
+                c->gradient[plane + w] += row[x];
+        }
+    }
+}
+
 /* im2col of channels first … end-1, or its transpose, which adds gradients up. */
 static void columns_range(void *context, int64_t first, int64_t end)
 {
     const columns_call *c = context;
-    const lowered *e = c->e;
     const run_window *k = c->window;
-    for (int64_t in = first; in < end; in++) {
-        float *row = c->columns + in * k->size[0] * k->size[1] * e->positions;
+    float *row = c->columns + first * k->size[0] * k->size[1] * c->e->positions;
+    for (int64_t in = first; in < end; in++)
         for (int64_t kh = 0; kh < k->size[0]; kh++)
-            for (int64_t kw = 0; kw < k->size[1]; kw++)
-                for (int64_t y = 0; y < e->rows; y++, row += e->columns) {
-                    int64_t h = y * k->stride[0] - k->before[0] + kh * k->dilation[0];
-                    int64_t offset = kw * k->dilation[1] - k->before[1], plane = (in * e->high + h) * e->wide;
-                    bool inside = h >= 0 && h < e->high;
-                    for (int64_t x = 0; x < e->columns; x++) {
-                        int64_t w = x * k->stride[1] + offset;
-                        bool reads = inside && w >= 0 && w < e->wide;
-                        if (!c->gradient)
-                            row[x] = reads ? c->image[plane + w] : 0;
-                        else if (reads)
-                            c->gradient[plane + w] += row[x];
-                    }
-                }
-    }
+            for (int64_t kw = 0; kw < k->size[1]; kw++, row += c->e->positions)
+                columns_of_tap(c, in, kh, kw, row);
 }
 
 static void columns_of(const run *r, int layer, const lowered *e, const float *image, float *columns, float *gradient)

@@ -116,6 +116,31 @@ static int kind_of(const writer *w, int layer)
     return kind;
 }
 
+/* Writes the sums of one run over the layers of a kind; nothing if there are none. */
+static void write_kind(writer *w, grid *g, int kind, int r)
+{
+    char room[NUMBER_ROOM];
+    double ms[RUN_PASSES] = {0}, flops = 0;
+    int layers = 0;
+    for (int i = 0; i < w->m->net->layer_count; i++) {
+        if (kind_of(w, i) != kind)
+            continue;
+        layers++;
+        flops += flops_of(w, i);
+        for (int pass = 0; pass < RUN_PASSES; pass++)
+            ms[pass] += w->m->runs[r].layers[i].ms[pass].median;
+    }
+    if (!layers)
+        return;
+    double all_ms = ms[PASS_FORWARD] + ms[PASS_BACKWARD_DATA] + ms[PASS_BACKWARD_WEIGHTS];
+    grid_add(g, kind < KIND_COUNT ? KINDS[kind] : "others");
+    grid_add(g, run_library_name(w->m->runs[r].library));
+    grid_printf(g, "%d", layers);
+    for (int pass = 0; pass < RUN_PASSES; pass++)
+        grid_add(g, number_digits(room, ms[pass]));
+    grid_printf(g, "%.1f %%", all_ms > 0 ? flops / all_ms / w->m->machine.peak_flops_s * 1e5 : 0);
+}
+
 /* Writes sums by kind of layer and library. */
 static void write_kinds(writer *w)
 {
@@ -123,30 +148,11 @@ static void write_kinds(writer *w)
                                           {"layers", CELL_RIGHT, 1},    {"forward ms", CELL_RIGHT, 0},
                                           {"data ms", CELL_RIGHT, 1},   {"weights ms", CELL_RIGHT, 1},
                                           {"update ms", CELL_RIGHT, 0}, {"of peak", CELL_RIGHT, 0}};
-    char room[NUMBER_ROOM];
     grid g;
     grid_begin(&g, w->out, w->scratch, w->options, COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
     for (int kind = 0; kind <= KIND_COUNT; kind++)
-        for (int r = 0; r < w->m->run_count; r++) {
-            double ms[RUN_PASSES] = {0}, flops = 0;
-            int layers = 0;
-            for (int i = 0; i < w->m->net->layer_count; i++)
-                if (kind_of(w, i) == kind) {
-                    layers++;
-                    flops += flops_of(w, i);
-                    for (int pass = 0; pass < RUN_PASSES; pass++)
-                        ms[pass] += w->m->runs[r].layers[i].ms[pass].median;
-                }
-            double both = ms[PASS_FORWARD] + ms[PASS_BACKWARD_DATA] + ms[PASS_BACKWARD_WEIGHTS];
-            if (!layers)
-                continue;
-            grid_add(&g, kind < KIND_COUNT ? KINDS[kind] : "others");
-            grid_add(&g, run_library_name(w->m->runs[r].library));
-            grid_printf(&g, "%d", layers);
-            for (int pass = 0; pass < RUN_PASSES; pass++)
-                grid_add(&g, number_digits(room, ms[pass]));
-            grid_printf(&g, "%.1f %%", both > 0 ? flops / both / w->m->machine.peak_flops_s * 1e5 : 0);
-        }
+        for (int r = 0; r < w->m->run_count; r++)
+            write_kind(w, &g, kind, r);
     grid_write(&g);
 }
 

@@ -590,129 +590,166 @@ static bool launches_on_own_host(const setting *where, int stack)
     return where->on_own_host || where->on_measured_host || (stack >= UNKNOWN_STACKS && !(where->launch_share > 0));
 }
 
-prediction *predict_program(const predictor *with, const program *p, const work_list *works, const setting *where,
-                            arena *a)
-{
-    prediction *r = ARENA_NEW(a, prediction);
-    const work_list list = *works;
-    device_view view = view_device(where);
-    work_time *times = arena_room(a, (size_t)list.count + 1, sizeof *times);
-    for (int32_t i = 0; i < list.count; i++) {
-        times[i].ideal = ideal_of(&list.items[i], &view);
-        times[i].least_us = 0;
-        time_by_physics(&times[i]);
-    }
-    weights_view v;
-    slice_setting slice = {.launch_us = NAN};
-    runner who = {UNKNOWN, net_unknown_stack(where->lower.runtime), UNKNOWN};
+/* A program whose kernels get their times. */
+typedef struct timing {
+    const program *program;
+    const work_list *list;
+    const setting *where;
+    arena *arena;
+    device_view view;
+    bool has_weights; /* `weights` is open; otherwise physics alone predicts. */
+    weights_view weights;
+    runner who;
+    slice_setting slice; /* `where` is NULL for a whole GPU. */
+    work_time *times;    /* One per distinct kernel. */
     double host_us[WORK_GROUP_COUNT];
-    joint_time j = {.fixed_ms = 0};
-    for (int g = 0; g < WORK_GROUP_COUNT; g++)
-        host_us[g] = LAUNCH_US;
-    if (with) {
-        weights_open(with, &v);
-        who.stack = net_stack_find(&v.net, where->stack, who.unknown_stack,
-                                   where->is_operator ? ANY_RUNTIME : (int)where->lower.runtime);
-        who.gpu = where->device->is_other ? UNKNOWN : net_gpu_find(&v.net, where->device->texts[DEVICE_NAME]);
-        /* The unknown GPU's host is the mean of all measured ones, the reference host. */
-        int host_gpu = launches_on_own_host(where, who.stack) ? net_host_gpu(&v.net, who.gpu) : UNKNOWN;
-        const net *host = host_gpu == UNKNOWN ? &v.new_gpu : &v.net;
-        const float *w = host->params;
-        int host_stack = stack_on(&v, who.stack, host_gpu);
-        double each =
-            where->is_operator || !net_has_host(host, who.stack) ? 0 : net_launch_us(host, host_stack, host_gpu);
-        j.fixed_ms = exp((double)w[host->at.stack_fixed + (size_t)host_stack]) / 1e3;
-        for (int g = 0; g < WORK_GROUP_COUNT; g++)
-            host_us[g] = each * exp((double)w[host->at.group_host + (size_t)g]);
-        if (where->device->whole) {
-            slice = (slice_setting){.where = where, .is_measured = slice_is_measured(where)};
-            slice_read_shipped(&slice.constants, a->fail);
-            slice.launch_us = slice_launch_us(&slice.constants, where->stack);
-            time_slice(&slice, &v, p, &list, who, &view, times, a);
-        } else {
-            choose_algorithms(p, &list, &view, times);
-            time_by_weights(&v, &list, who, &view, times, a);
-        }
-        if (isnan(slice.launch_us))
-            r->stack_note = stack_note(&v.net, where->stack, who.stack, (int)where->lower.runtime, a);
+    joint_time joint;
+    double launches;
+    /* Sums over the kernels, in microseconds of predicted and of ideal time. */
+    double unknown_us, new_us, new_ideal_us, all_ideal_us;
+    uint32_t groups; /* bit per group that has kernels */
+} timing;
+
+static void begin_by_physics(timing *t)
+{
+    t->view = view_device(t->where);
+    t->times = arena_room(t->arena, (size_t)t->list->count + 1, sizeof *t->times);
+    for (int32_t i = 0; i < t->list->count; i++) {
+        t->times[i].ideal = ideal_of(&t->list->items[i], &t->view);
+        t->times[i].least_us = 0;
+        time_by_physics(&t->times[i]);
     }
-    double launch_share = where->has_graph ? 0 : where->launch_share > 0 ? where->launch_share : 1;
     for (int g = 0; g < WORK_GROUP_COUNT; g++)
-        host_us[g] *= launch_share;
+        t->host_us[g] = LAUNCH_US;
+}
+
+/* Finds the stack and the GPU in the weights, and sets the launch times of their host. */
+static void find_runner(timing *t)
+{
+    const setting *where = t->where;
+    const net *known = &t->weights.net;
+    t->who.stack = net_stack_find(known, where->stack, t->who.unknown_stack,
+                                  where->is_operator ? ANY_RUNTIME : (int)where->lower.runtime);
+    t->who.gpu = where->device->is_other ? UNKNOWN : net_gpu_find(known, where->device->texts[DEVICE_NAME]);
+    /* The unknown GPU's host is the mean of all measured ones, the reference host. */
+    int host_gpu = launches_on_own_host(where, t->who.stack) ? net_host_gpu(known, t->who.gpu) : UNKNOWN;
+    const net *host = host_gpu == UNKNOWN ? &t->weights.new_gpu : known;
+    const float *w = host->params;
+    int host_stack = stack_on(&t->weights, t->who.stack, host_gpu);
+    double each =
+        where->is_operator || !net_has_host(host, t->who.stack) ? 0 : net_launch_us(host, host_stack, host_gpu);
+    t->joint.fixed_ms = exp((double)w[host->at.stack_fixed + (size_t)host_stack]) / 1e3;
+    for (int g = 0; g < WORK_GROUP_COUNT; g++)
+        t->host_us[g] = each * exp((double)w[host->at.group_host + (size_t)g]);
+}
+
+static void time_by_learning(timing *t)
+{
+    if (!t->where->device->whole) {
+        choose_algorithms(t->program, t->list, &t->view, t->times);
+        time_by_weights(&t->weights, t->list, t->who, &t->view, t->times, t->arena);
+        return;
+    }
+    t->slice = (slice_setting){.where = t->where, .is_measured = slice_is_measured(t->where)};
+    slice_read_shipped(&t->slice.constants, t->arena->fail);
+    t->slice.launch_us = slice_launch_us(&t->slice.constants, t->where->stack);
+    time_slice(&t->slice, &t->weights, t->program, t->list, t->who, &t->view, t->times, t->arena);
+}
+
+/* Applies CUDA graphs and the share of launches that the host of the setting takes. */
+static void shorten_launches(timing *t)
+{
+    const setting *where = t->where;
+    double share = where->has_graph ? 0 : where->launch_share > 0 ? where->launch_share : 1;
+    for (int g = 0; g < WORK_GROUP_COUNT; g++)
+        t->host_us[g] *= share;
     if (where->has_graph)
-        j.fixed_ms = fmin(j.fixed_ms, GRAPH_US / 1e3);
-    r->kernels = arena_room(a, (size_t)p->kernels.count + 1, sizeof *r->kernels);
-    uint32_t groups = 0;
-    double new_us = 0, new_ideal_us = 0, all_ideal_us = 0, unknown_us = 0, launches = 0;
-    for (int32_t i = 0; i < list.count; i++) {
-        const work *w = &list.items[i];
-        double all_us = times[i].device_us * w->count;
-        j.device_ms += all_us / 1e3;
-        j.host_ms += host_us_of(w, host_us) * w->count / 1e3;
-        launches += w->count;
-        groups |= 1u << w->group;
-        unknown_us += w->is_unknown ? all_us : 0;
-        double ideal_us = ideal_total(&times[i].ideal) * w->count;
-        all_ideal_us += ideal_us;
-        if (with && (w->is_unknown || !weights_seen(&v, w->kin))) {
-            new_us += all_us;
-            new_ideal_us += ideal_us;
+        t->joint.fixed_ms = fmin(t->joint.fixed_ms, GRAPH_US / 1e3);
+}
+
+static void sum_kernels(timing *t)
+{
+    for (int32_t i = 0; i < t->list->count; i++) {
+        const work *w = &t->list->items[i];
+        double all_us = t->times[i].device_us * w->count;
+        t->joint.device_ms += all_us / 1e3;
+        t->joint.host_ms += host_us_of(w, t->host_us) * w->count / 1e3;
+        t->launches += w->count;
+        t->groups |= 1u << w->group;
+        t->unknown_us += w->is_unknown ? all_us : 0;
+        double ideal_us = ideal_total(&t->times[i].ideal) * w->count;
+        t->all_ideal_us += ideal_us;
+        if (t->has_weights && (w->is_unknown || !weights_seen(&t->weights, w->kin))) {
+            t->new_us += all_us;
+            t->new_ideal_us += ideal_us;
         }
     }
-    if (launches == 0) /* Nothing is launched, so there is no pass. */
-        j.fixed_ms = 0;
-    /* All launches take the same time, because only their sum was measured. */
-    if (!isnan(slice.launch_us) && launches > 0) {
-        slice_launches launched = slice_launches_of(p, &list);
-        double host_ms = slice_host_ms(&launched, &slice.constants, slice.launch_us);
-        for (int g = 0; g < WORK_GROUP_COUNT; g++)
-            host_us[g] = j.host_ms > 0 ? host_us[g] * host_ms / j.host_ms : host_ms * 1e3 / launches;
-        j.host_ms = host_ms;
-        j.fixed_ms = 0;
-    }
-    join(&j);
-    choose_algorithms(p, &list, &view, times);
-    kernel_figures *figures = arena_room(a, (size_t)list.count + 1, sizeof *figures);
-    for (int32_t i = 0; i < list.count; i++) {
-        figures[i] = figures_of_work(&list.items[i], &times[i], &view, host_us_of(&list.items[i], host_us));
+    if (t->launches == 0) /* Nothing is launched, so there is no pass. */
+        t->joint.fixed_ms = 0;
+}
+
+/* Host time as measured beside slices: all launches take the same time, because only their sum was measured. */
+static void launch_as_measured(timing *t)
+{
+    slice_launches launched = slice_launches_of(t->program, t->list);
+    joint_time *j = &t->joint;
+    double host_ms = slice_host_ms(&launched, &t->slice.constants, t->slice.launch_us);
+    for (int g = 0; g < WORK_GROUP_COUNT; g++)
+        t->host_us[g] = j->host_ms > 0 ? t->host_us[g] * host_ms / j->host_ms : host_ms * 1e3 / t->launches;
+    j->host_ms = host_ms;
+    j->fixed_ms = 0;
+}
+
+/* Divides the latency among the kernels. */
+static void write_kernels(timing *t, prediction *r)
+{
+    const work_list *list = t->list;
+    const program *p = t->program;
+    const joint_time *j = &t->joint;
+    r->kernels = arena_room(t->arena, (size_t)p->kernels.count + 1, sizeof *r->kernels);
+    choose_algorithms(t->program, list, &t->view, t->times);
+    kernel_figures *figures = arena_room(t->arena, (size_t)list->count + 1, sizeof *figures);
+    for (int32_t i = 0; i < list->count; i++) {
+        work_time *time = &t->times[i];
+        figures[i] = figures_of_work(&list->items[i], time, &t->view, host_us_of(&list->items[i], t->host_us));
         /* Latency of a kernel: its run time plus its share of the waiting, in proportion to launch time. Kernels of
          * a loop that never runs take no time. */
-        times[i].share_ms = times[i].device_us / 1e3 +
-                            (j.host_ms > 0 ? j.waiting_ms * figures[i].host_us / (j.host_ms * 1e3) : 0) +
-                            (launches > 0 ? j.fixed_ms / launches : 0);
+        time->share_ms = time->device_us / 1e3 +
+                         (j->host_ms > 0 ? j->waiting_ms * figures[i].host_us / (j->host_ms * 1e3) : 0) +
+                         (t->launches > 0 ? j->fixed_ms / t->launches : 0);
     }
     /* Views launch nothing; learned launch times already include preceding views. */
-    figures[list.count] = (kernel_figures){.host_us = with ? 0 : VIEW_US, .bound = BOUND_NOTHING};
+    figures[list->count] = (kernel_figures){.host_us = t->has_weights ? 0 : VIEW_US, .bound = BOUND_NOTHING};
     r->figures = figures;
-    r->figures_count = list.count + 1;
+    r->figures_count = list->count + 1;
     for (int32_t i = 0; i < p->kernels.count; i++) {
-        int32_t of = list.of_kernel[i];
-        r->kernels[i] = of < 0 ? (kernel_time){.figures = &figures[list.count]}
-                               : (kernel_time){.device_us = times[of].device_us,
-                                               .runs = (double)p->kernels.items[i].repeat,
-                                               .share_ms = times[of].share_ms * (double)p->kernels.items[i].repeat,
+        int32_t of = list->of_kernel[i];
+        double runs = (double)p->kernels.items[i].repeat;
+        r->kernels[i] = of < 0 ? (kernel_time){.figures = &figures[list->count]}
+                               : (kernel_time){.device_us = t->times[of].device_us,
+                                               .runs = runs,
+                                               .share_ms = t->times[of].share_ms * runs,
                                                .figures = &figures[of]};
     }
-    r->latency_ms = j.latency_ms;
-    r->device_ms = j.device_ms;
-    r->host_ms = j.host_ms;
-    r->fixed_ms = j.fixed_ms;
     r->kernel_count = p->kernels.count;
-    r->stack_is_measured = with && who.stack >= UNKNOWN_STACKS;
-    r->unknown_share = j.device_ms > 0 ? unknown_us / (j.device_ms * 1e3) : 0;
+}
+
+static void write_interval(const timing *t, prediction *r)
+{
     double half = log(2);
     r->interval_kind = "physics alone";
-    if (with) {
-        double novelty = novelty_of(new_ideal_us, all_ideal_us, new_us, j.device_ms * 1e3);
-        bool gpu_known = net_gpu_known(&v.net, who.gpu, groups);
-        half = weights_interval(&v, interval_class_of(where, groups), gpu_known, novelty,
-                                stack_on(&v, who.stack, gpu_known ? who.gpu : UNKNOWN));
+    if (t->has_weights) {
+        const weights_view *v = &t->weights;
+        double novelty = novelty_of(t->new_ideal_us, t->all_ideal_us, t->new_us, t->joint.device_ms * 1e3);
+        bool gpu_known = net_gpu_known(&v->net, t->who.gpu, t->groups);
+        half = weights_interval(v, interval_class_of(t->where, t->groups), gpu_known, novelty,
+                                stack_on(v, t->who.stack, gpu_known ? t->who.gpu : UNKNOWN));
         r->interval_kind = interval_kind_name(gpu_known, novelty);
-        if (slice.where && slice.is_measured) {
-            half = slice.constants.values[SLICE_INTERVAL];
+        if (t->slice.where && t->slice.is_measured) {
+            half = t->slice.constants.values[SLICE_INTERVAL];
             r->interval_kind = "slices of the same chip, networks not seen";
-        } else if (slice.where) {
-            half = hypot(half, slice.constants.values[SLICE_INTERVAL]);
+        } else if (t->slice.where) {
+            half = hypot(half, t->slice.constants.values[SLICE_INTERVAL]);
             r->interval_kind = "the whole GPU, scaled by ratios measured on A100 slices";
         }
         half += r->unknown_share;
@@ -720,5 +757,35 @@ prediction *predict_program(const predictor *with, const program *p, const work_
     }
     r->low_ms = r->latency_ms * exp(-half);
     r->high_ms = r->latency_ms * exp(half);
+}
+
+prediction *predict_program(const predictor *with, const program *p, const work_list *works, const setting *where,
+                            arena *a)
+{
+    prediction *r = ARENA_NEW(a, prediction);
+    timing t = {.program = p, .list = works, .where = where, .arena = a, .has_weights = with != NULL};
+    t.slice.launch_us = NAN;
+    t.who = (runner){UNKNOWN, net_unknown_stack(where->lower.runtime), UNKNOWN};
+    begin_by_physics(&t);
+    if (with) {
+        weights_open(with, &t.weights);
+        find_runner(&t);
+        time_by_learning(&t);
+        if (isnan(t.slice.launch_us))
+            r->stack_note = stack_note(&t.weights.net, where->stack, t.who.stack, (int)where->lower.runtime, a);
+    }
+    shorten_launches(&t);
+    sum_kernels(&t);
+    if (!isnan(t.slice.launch_us) && t.launches > 0)
+        launch_as_measured(&t);
+    join(&t.joint);
+    write_kernels(&t, r);
+    r->latency_ms = t.joint.latency_ms;
+    r->device_ms = t.joint.device_ms;
+    r->host_ms = t.joint.host_ms;
+    r->fixed_ms = t.joint.fixed_ms;
+    r->stack_is_measured = with && t.who.stack >= UNKNOWN_STACKS;
+    r->unknown_share = r->device_ms > 0 ? t.unknown_us / (r->device_ms * 1e3) : 0;
+    write_interval(&t, r);
     return r;
 }

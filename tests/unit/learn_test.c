@@ -16,10 +16,22 @@
 
 #include <cmocka.h>
 
+enum { MOST = 75 }; /* rows, columns and depth of a product */
+
+/* Adds the product of `m` to `expected`, by its definition. Step k of the depth is picks[k]; NULL: k. */
+static void add_product(float *expected, const matrix_product *m, const uint16_t *picks)
+{
+    for (size_t i = 0; i < m->rows; i++)
+        for (size_t k = 0; k < m->depth; k++) {
+            size_t step = picks ? picks[k] : k;
+            for (size_t j = 0; j < m->columns; j++)
+                expected[i * MOST + j] += m->a[i * m->a_row + step * m->a_step] * m->b[step * MOST + j];
+        }
+}
+
 static void products(void **state)
 {
     (void)state;
-    enum { MOST = 75 };
     static float a[MOST * MOST], b[MOST * MOST], c[MOST * MOST], expected[MOST * MOST];
     for (int i = 0; i < MOST * MOST; i++) {
         a[i] = (float)(i * 7 % 13 - 6);
@@ -33,20 +45,14 @@ static void products(void **state)
                 c[i] = expected[i] = (float)(i % 3);
             matrix_product m = {rows, columns, depth, a, turned ? 1 : MOST, turned ? MOST : 1, b, MOST, c, MOST, NULL};
             matrix_multiply_add(&m);
-            for (size_t i = 0; i < rows; i++)
-                for (size_t k = 0; k < depth; k++)
-                    for (size_t j = 0; j < columns; j++)
-                        expected[i * MOST + j] += a[i * m.a_row + k * m.a_step] * b[k * MOST + j];
+            add_product(expected, &m, NULL);
             assert_memory_equal(c, expected, sizeof c); /* small integers: exact in any order of summation */
             uint16_t picks[MOST];                       /* every second one, from the last */
             m.depth = depth / 2;
             for (size_t k = 0; k < m.depth; k++)
                 picks[k] = (uint16_t)(depth - 1 - 2 * k);
             matrix_multiply_picked(&m, picks);
-            for (size_t i = 0; i < rows; i++)
-                for (size_t k = 0; k < m.depth; k++)
-                    for (size_t j = 0; j < columns; j++)
-                        expected[i * MOST + j] += a[i * m.a_row + picks[k] * m.a_step] * b[picks[k] * MOST + j];
+            add_product(expected, &m, picks);
             assert_memory_equal(c, expected, sizeof c);
         }
 }

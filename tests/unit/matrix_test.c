@@ -11,9 +11,10 @@
 
 #include <cmocka.h>
 
-enum { MOST_ROWS = 13, MOST_COLUMNS = 75, MOST_DEPTH = 5, GAP = 3, WIDTHS = 3 };
+enum { MOST_ROWS = 13, MOST_COLUMNS = 75, MOST_DEPTH = 5, GAP = 3, WIDTHS = 3, DEPTHS = 3 };
 
 static const int WIDTH[WIDTHS] = {4, 8, 16};
+static const size_t DEPTH[DEPTHS] = {0, 1, 3};
 
 typedef struct matrices {
     float a[(MOST_ROWS + GAP) * (MOST_DEPTH + GAP) * 4], b[2 * MOST_DEPTH * (MOST_COLUMNS + GAP)];
@@ -54,11 +55,25 @@ static void check_product(const matrix_kernels *kernels, matrix_product *m, matr
         }
 }
 
+static matrices all;
+
+/* Bit 0 of `how`: with a bias. Bit 1: only some steps of the depth. */
+static void check_shape(const matrix_kernels *kernels, size_t rows, size_t columns, size_t depth, int how)
+{
+    static const uint16_t PICKS[MOST_DEPTH] = {0, 2, 3, 7, 9};
+    bool is_turned = (rows + columns) % 2; /* a is stored in column order */
+    matrix_product m = {.rows = rows, .columns = columns, .depth = depth, .a = all.a, .b = all.b, .c = all.c};
+    m.a_row = is_turned ? 1 : 2 * MOST_DEPTH;
+    m.a_step = is_turned ? MOST_ROWS : 1;
+    m.b_row = columns + GAP;
+    m.c_row = columns + GAP;
+    m.bias = how & 1 ? all.bias : NULL;
+    check_product(kernels, &m, &all, how & 2 ? PICKS : NULL);
+}
+
 static void every_product(void **state)
 {
     (void)state;
-    static matrices all;
-    static const uint16_t PICKS[MOST_DEPTH] = {0, 2, 3, 7, 9};
     fill(all.a, sizeof all.a / sizeof *all.a, 1);
     fill(all.b, sizeof all.b / sizeof *all.b, 2);
     fill(all.before, sizeof all.before / sizeof *all.before, 3);
@@ -67,18 +82,8 @@ static void every_product(void **state)
         const matrix_kernels *kernels = matrix_kernels_of(WIDTH[w]);
         for (size_t rows = 0; kernels && rows <= MOST_ROWS; rows++)
             for (size_t columns = 0; columns <= MOST_COLUMNS; columns++)
-                for (size_t depth = 0; depth <= MOST_DEPTH; depth += 1 + depth)
-                    for (int how = 0; how < 4; how++) {
-                        bool is_turned = (rows + columns) % 2; /* a is stored in column order */
-                        matrix_product m = {
-                            .rows = rows, .columns = columns, .depth = depth, .a = all.a, .b = all.b, .c = all.c};
-                        m.a_row = is_turned ? 1 : 2 * MOST_DEPTH;
-                        m.a_step = is_turned ? MOST_ROWS : 1;
-                        m.b_row = columns + GAP;
-                        m.c_row = columns + GAP;
-                        m.bias = how & 1 ? all.bias : NULL;
-                        check_product(kernels, &m, &all, how & 2 ? PICKS : NULL);
-                    }
+                for (int i = 0; i < DEPTHS * 4; i++)
+                    check_shape(kernels, rows, columns, DEPTH[i / 4], i % 4);
     }
 }
 

@@ -132,6 +132,60 @@ static bool brings_back(const hlo_bound *b, const int64_t *dims, int count)
     return (kept ^ b->repeated) == (b->id_rank < 64 ? (UINT64_C(1) << b->id_rank) - 1 : UINT64_MAX);
 }
 
+/* Binds the result of a broadcast that restores the squeezed dimensions of `b`. */
+static void bring_back(hlo_writer *w, const hlo_op *o, const hlo_bound *b, const hlo_type *to)
+{
+    hlo_bound back = {.kind = HLO_SQUEEZED,
+                      .id = b->id,
+                      .reduced = b->reduced,
+                      .id_rank = to->rank,
+                      .shape = NO_VALUE,
+                      .whole = NO_VALUE};
+    for (int i = 0; i < to->rank; i++)
+        if ((b->repeated >> i & 1) && to->dims[i] != 1)
+            back.repeated |= UINT64_C(1) << i;
+    if (back.repeated) {
+        back.kind = HLO_BROADCAST;
+        back.id = hlo_kept(w, o->operands[0]);
+        back.reduced = NULL;
+        if (o->operand_count > 1)
+            back.shape = emit_index(&w->e, hlo_in(w, o->operands[1]));
+    }
+    hlo_bind_as(w, o->first_result, back);
+}
+
+/* Bits of the dimensions of the result along which values repeat. */
+static uint64_t repeated_by(const hlo_bound *b, const hlo_type *from, const hlo_type *to, const int64_t *dims)
+{
+    uint64_t repeated = (UINT64_C(1) << to->rank) - 1;
+    for (int i = 0; i < from->rank; i++) {
+        bool was_repeated = (b->repeated >> i & 1) || i < from->rank - b->id_rank;
+        bool may_grow = from->dims[i] == 1 && to->dims[dims[i]] != 1;
+        if (!was_repeated && !may_grow)
+            repeated &= ~(UINT64_C(1) << dims[i]);
+    }
+    for (int i = 0; i < to->rank; i++)
+        if (to->dims[i] == 1)
+            repeated &= ~(UINT64_C(1) << i);
+    return repeated;
+}
+
+/* Inserts dimensions of size 1 into the value of `b`, which then has `rank` dimensions. */
+static value_id with_added(hlo_writer *w, const hlo_bound *b, const int64_t *added, int count, int rank)
+{
+    const tensor *t = b->is_weight ? emit_constant_of(&w->e, b->id) : NULL;
+    if (!t)
+        return emit_unsqueeze(&w->e, b->id, added, count, NO_VALUE);
+    int64_t shape[MAX_RANK];
+    int at = 0;
+    for (int i = 0; i < rank; i++) {
+        bool is_added = at < count && added[at] == i;
+        shape[i] = is_added ? 1 : t->dims[i - at];
+        at += is_added;
+    }
+    return hlo_reshaped_weight(w, b->id, shape, rank);
+}
+
 /* Dimension i of the operand becomes dimension dims[i]; the others are new. */
 void hlo_map_broadcast(hlo_writer *w, const hlo_op *o, const char *unused)
 {
@@ -151,23 +205,7 @@ void hlo_map_broadcast(hlo_writer *w, const hlo_op *o, const char *unused)
     }
     hlo_bound b = *hlo_bound_of(w, x);
     if (b.kind == HLO_SQUEEZED && b.id_rank == to->rank && brings_back(&b, dims, count)) {
-        hlo_bound back = {.kind = HLO_SQUEEZED,
-                          .id = b.id,
-                          .reduced = b.reduced,
-                          .id_rank = to->rank,
-                          .shape = NO_VALUE,
-                          .whole = NO_VALUE};
-        for (int i = 0; i < to->rank; i++)
-            if ((b.repeated >> i & 1) && to->dims[i] != 1)
-                back.repeated |= UINT64_C(1) << i;
-        if (back.repeated) {
-            back.kind = HLO_BROADCAST;
-            back.id = hlo_kept(w, x);
-            back.reduced = NULL;
-            if (o->operand_count > 1)
-                back.shape = emit_index(&w->e, hlo_in(w, o->operands[1]));
-        }
-        hlo_bind_as(w, o->first_result, back);
+        bring_back(w, o, &b, to);
         return;
     }
     if (b.kind != HLO_BROADCAST) {
@@ -175,18 +213,8 @@ void hlo_map_broadcast(hlo_writer *w, const hlo_op *o, const char *unused)
         b = (hlo_bound){.kind = HLO_BROADCAST, .id = hlo_in(w, x), .id_rank = from->rank, .is_weight = is_weight};
     }
     hlo_bound made = {.kind = HLO_BROADCAST, .is_weight = b.is_weight, .shape = NO_VALUE, .whole = NO_VALUE};
-    uint64_t repeated = (UINT64_C(1) << to->rank) - 1;
-    for (int i = 0; i < from->rank; i++) {
-        bool was_repeated = (b.repeated >> i & 1) || i < from->rank - b.id_rank;
-        bool may_grow = from->dims[i] == 1 && to->dims[dims[i]] != 1;
-        if (!was_repeated && !may_grow)
-            repeated &= ~(UINT64_C(1) << dims[i]);
-    }
-    for (int i = 0; i < to->rank; i++)
-        if (to->dims[i] == 1)
-            repeated &= ~(UINT64_C(1) << i);
-    made.repeated = repeated;
-    int first = from->rank - b.id_rank; /* index of the first of the operand's dimensions that id has */
+    made.repeated = repeated_by(&b, from, to, dims);
+    int first = from->rank - b.id_rank; /* index of the operand's first dimension that `id` has */
     int64_t added[MAX_RANK], place = 0;
     int added_count = 0;
     if (b.id_rank > 0) {
@@ -198,20 +226,10 @@ void hlo_map_broadcast(hlo_writer *w, const hlo_op *o, const char *unused)
         }
         made.id_rank = to->rank - (int)dims[first];
     }
-    made.id = b.id;
-    if (added_count && b.is_weight && emit_constant_of(&w->e, b.id)) {
-        const tensor *t = emit_constant_of(&w->e, b.id);
-        int64_t shape[MAX_RANK];
-        int at = 0, rank = 0;
-        for (int i = 0; i < made.id_rank; i++)
-            shape[rank++] = at < added_count && added[at] == i ? (at++, 1) : t->dims[i - at];
-        made.id = hlo_reshaped_weight(w, b.id, shape, rank);
-    } else if (added_count) {
-        made.id = emit_unsqueeze(&w->e, b.id, added, added_count, NO_VALUE);
-    }
+    made.id = added_count ? with_added(w, &b, added, added_count, made.id_rank) : b.id;
     if (o->operand_count > 1)
         made.shape = emit_index(&w->e, hlo_in(w, o->operands[1]));
-    if (!repeated && made.id_rank == to->rank)
+    if (!made.repeated && made.id_rank == to->rank)
         made.kind = HLO_PLAIN;
     hlo_bind_as(w, o->first_result, made);
 }

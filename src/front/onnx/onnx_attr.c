@@ -87,84 +87,97 @@ static void read_lists(builder *b, wire w, attr *a, int64_t type)
 
 enum { FEW = 16 };
 
+/* What one reading of an attribute finds besides its value. */
+typedef struct attr_rest {
+    int64_t type;
+    int64_t ints[FEW]; /* Nearly all lists are short and of integers; these are read once. */
+    size_t int_count;
+    bool few_ints;
+} attr_rest;
+
+static void read_attr_field(builder *b, const wire *w, const wire_field *f, attr *a, attr_rest *rest)
+{
+    onnx_label ignored;
+    switch (f->number) {
+    case 1:
+        a->name = wire_str(f);
+        break;
+    case 2:
+        a->kind = ATTR_FLOAT;
+        a->real = wire_float(f);
+        break;
+    case 3:
+        a->kind = ATTR_INT;
+        a->integer = (int64_t)f->varint;
+        break;
+    case 4:
+        a->kind = ATTR_STRING;
+        a->string = wire_str(f);
+        break;
+    case 5:
+        a->kind = ATTR_TENSOR;
+        a->tensor = onnx_tensor(b, wire_message(w, f), &ignored);
+        break;
+    case 6:
+        a->kind = ATTR_GRAPH;
+        a->graph = ARENA_NEW(b->arena, graph);
+        onnx_graph(b, wire_message(w, f), a->graph);
+        break;
+    case 7:
+    case 9:
+        rest->few_ints = false;
+        break;
+    case 8:
+        rest->few_ints = rest->few_ints && f->type == 0 && rest->int_count < FEW;
+        if (rest->few_ints)
+            rest->ints[rest->int_count++] = (int64_t)f->varint;
+        break;
+    case 20:
+        rest->type = (int64_t)f->varint;
+        break;
+    case 21:
+        if (f->size) {
+            a->kind = ATTR_REFERENCE;
+            a->string = arena_str(b->arena, wire_str(f));
+        }
+        break;
+    case 22:
+        a->kind = ATTR_TENSOR;
+        a->tensor = onnx_sparse_tensor(b, wire_message(w, f), &ignored);
+        break;
+    case 10:
+    case 11:
+    case 14:
+    case 15:
+    case 23:
+        a->kind = ATTR_OTHER;
+        break;
+    default:
+        break;
+    }
+}
+
 void onnx_attr(builder *b, wire w, attr *a)
 {
     const wire whole = w;
     wire_field f;
-    int64_t type = 0;
-    int64_t ints[FEW]; /* nearly all lists are short and of integers; these are read once */
-    size_t int_count = 0;
-    bool few_ints = true;
-    onnx_label ignored;
-    while (wire_next(&w, &f)) {
-        switch (f.number) {
-        case 1:
-            a->name = wire_str(&f);
-            break;
-        case 2:
-            a->kind = ATTR_FLOAT;
-            a->real = wire_float(&f);
-            break;
-        case 3:
-            a->kind = ATTR_INT;
-            a->integer = (int64_t)f.varint;
-            break;
-        case 4:
-            a->kind = ATTR_STRING;
-            a->string = wire_str(&f);
-            break;
-        case 5:
-            a->kind = ATTR_TENSOR;
-            a->tensor = onnx_tensor(b, wire_message(&w, &f), &ignored);
-            break;
-        case 6:
-            a->kind = ATTR_GRAPH;
-            a->graph = ARENA_NEW(b->arena, graph);
-            onnx_graph(b, wire_message(&w, &f), a->graph);
-            break;
-        case 7:
-        case 9:
-            few_ints = false;
-            break;
-        case 8:
-            few_ints = few_ints && f.type == 0 && int_count < FEW;
-            if (few_ints)
-                ints[int_count++] = (int64_t)f.varint;
-            break;
-        case 20:
-            type = (int64_t)f.varint;
-            break;
-        case 21:
-            if (f.size) {
-                a->kind = ATTR_REFERENCE;
-                a->string = arena_str(b->arena, wire_str(&f));
-            }
-            break;
-        case 22:
-            a->kind = ATTR_TENSOR;
-            a->tensor = onnx_sparse_tensor(b, wire_message(&w, &f), &ignored);
-            break;
-        case 10:
-        case 11:
-        case 14:
-        case 15:
-        case 23:
-            a->kind = ATTR_OTHER;
-            break;
-        default:
-            break;
-        }
-    }
+    attr_rest rest;
+    rest.type = 0;
+    rest.int_count = 0;
+    rest.few_ints = true;
+    while (wire_next(&w, &f))
+        read_attr_field(b, &w, &f, a, &rest);
+    const int64_t type = rest.type;
     if (a->kind == ATTR_REFERENCE)
         a->count = (int32_t)(type & INT32_MAX);
     if (a->kind == ATTR_OTHER)
         a->string = (str){(const char *)whole.at, (size_t)(whole.end - whole.at)};
     if (type >= TYPE_FLOATS && type <= TYPE_STRINGS && a->kind != ATTR_REFERENCE)
         a->kind = ATTR_NONE;
-    if (a->kind == ATTR_NONE && int_count && few_ints) {
+    if (a->kind == ATTR_NONE && rest.int_count && rest.few_ints) {
         a->kind = ATTR_INTS;
-        a->ints = arena_copy(b->arena, ints, int_count, sizeof *ints);
-        a->count = (int32_t)int_count;
+        a->ints = arena_copy(b->arena, rest.ints, rest.int_count, sizeof *rest.ints);
+        a->count = (int32_t)rest.int_count;
     } else if (a->kind == ATTR_NONE) {
         read_lists(b, whole, a, type);
     }
