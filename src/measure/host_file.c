@@ -53,9 +53,11 @@ typedef struct lines {
     size_t length, room;
 } lines;
 
+// Four significant digits, and never an exponent, which host files do not have.
 static void add_line(lines *l, const char *key, double value, const char *origin)
 {
-    str line = arena_printf(l->a, "%s = %.4g  # %s\n", key, value, origin);
+    const char *form = value >= 9999 ? "%s = %.0f  # %s\n" : value >= 1e-4 ? "%s = %.4g  # %s\n" : "%s = %.9f  # %s\n";
+    str line = arena_printf(l->a, form, key, value, origin);
     if (l->length + line.len > l->room)
         return;
     memcpy(l->text + l->length, line.ptr, line.len);
