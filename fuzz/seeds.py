@@ -5,7 +5,8 @@
 
 onnx: small uncompressed ONNX files of the corpus, those of tests/hostile, and the models of the text tests, which have
 the patterns of the recovery passes. gpu: the shipped GPU files. mig: the table of slices, GPU by GPU. rows: the first
-lines of measured tables. pt2, torchscript: programs of the corpus and the text tests. tflite, tensorflow, keras, tfjs,
+lines of measured tables. host, plan, question, set, journal: files of hosts, plans of sweeps and data sets, requests to
+`serve`, graphs of data sets, lines of a survey's journal. pt2, torchscript: programs of the corpus and the text tests. tflite, tensorflow, keras, tfjs,
 darknet, caffe, mxnet, ncnn, paddle, openvino, coreml, hlo, hf, gguf, safetensors: small files of the corpus and the
 text tests.
 
@@ -19,6 +20,7 @@ import io
 import json
 import pathlib
 import re
+import struct
 import sys
 import zipfile
 import zlib
@@ -92,6 +94,57 @@ def inflate_seeds(target):
             packer = zlib.compressobj(level, zlib.DEFLATED, -15, 9, strategy)
             put(target, b"\0\xff\xff" + packer.compress(content) + packer.flush())
         put(target, b"\1\7\1" + gzip.compress(content))
+
+
+def host_seeds(target):
+    for path in (TOP / "data/hosts").glob("*.txt"):
+        (target / path.name).write_bytes(path.read_bytes())
+
+
+def plan_seeds(target):
+    """The plans of the text tests, and those that ship, family by family."""
+    for path in (TOP / "data/plans").glob("*.txt"):
+        head, *families = re.split(r"(?m)^(?=\[)", path.read_text())
+        for family in families:
+            put(target, (head + family).encode())
+    for name in ("sweep", "dataset", "nas"):
+        for case in cases.parse(TOP / f"tests/cases/{name}.test"):
+            for kind, _, body, *_ in case.steps:
+                if kind == "file":
+                    put(target, "\n".join(body).encode())
+    put(target, b"gpu = t4\nprecision = fp32, amp\n[a]\ngraph = zoo:nasbench_macro/{l}0000000\nl = 0, 1\n")
+
+
+def question_seeds(target):
+    """Requests in JSON and in queries, with every key."""
+    question = {"model": "zoo:resnet50?image=64", "gpu": ["t4", "a100"], "batch": [1, 8], "seq": 16, "past": 0, "dims": {"N": 2},
+                "shape": ["x=1,?,224,224"], "format": "csv", "precision": "fp16", "layout": "nhwc", "runtime": "engine", "mode": "infer",
+                "optimizer": None, "stack": "trt8.5", "mig": "1g.5gb", "count": 3, "power_limit_w": 200.5, "co2_g_per_kwh": 400,
+                "kv_cache_bits": 8, "latency_ms": 2.5, "layers": True, "kernels": False, "top": 3, "depth": 2, "name": "a.onnx"}
+    put(target, json.dumps(question).encode())
+    for key, value in question.items():
+        put(target, json.dumps({"model": "kept:00", key: value}).encode())
+        for text in value if isinstance(value, list) else [value]:
+            put(target, f"model=zoo:vit\n{'dims.N' if key == 'dims' else key}={2 if key == 'dims' else text}".encode())
+
+
+def set_seeds(target):
+    """Graphs of data sets: header and columns of N nodes, and E edges, not compressed."""
+    for nodes, edges in ((1, 0), (2, 1), (4, 5)):
+        longs = struct.pack(f"<{3 * nodes}q", *range(3 * nodes))
+        ints = struct.pack(f"<{20 * nodes}i", *(i % 7 for i in range(20 * nodes)))
+        pairs = [(i, j) for j in range(nodes) for i in range(j)][:edges]
+        columns = longs + ints + b"".join(struct.pack("<2i", *pair) for pair in pairs)
+        head = struct.pack("<4I", 1, nodes, len(pairs), len(columns))
+        put(target, head + columns)
+        put(target, head + zlib.compress(columns))
+
+
+def journal_seeds(target):
+    """Lines for networks with two rows each."""
+    row = b" 0x1.8p+1 0x1p+0 0x1p+2" * 3 + b" 1234" + b" 0x1p-3" * 14
+    for line in (b"0" + row + row, b"1 !out%20of%20memory" + row, b"1" + row + b" !%25"):
+        put(target, line)
 
 
 def row_seeds(target):
@@ -258,7 +311,8 @@ def hf_seeds(target):
 def main():
     target = pathlib.Path(sys.argv[2])
     target.mkdir(parents=True, exist_ok=True)
-    {"gpu": gpu_seeds, "mig": mig_seeds, "inflate": inflate_seeds, "onnx": onnx_seeds, "rows": row_seeds, "pt2": pt2_seeds, "torchscript": torchscript_seeds,
+    {"gpu": gpu_seeds, "host": host_seeds, "plan": plan_seeds, "question": question_seeds, "set": set_seeds, "journal": journal_seeds,
+     "mig": mig_seeds, "inflate": inflate_seeds, "onnx": onnx_seeds, "rows": row_seeds, "pt2": pt2_seeds, "torchscript": torchscript_seeds,
      "tflite": family_seeds("tflite", "made/tflite"), "tensorflow": family_seeds("tensorflow", "made/graphdef", "made/savedmodel"),
      "keras": family_seeds("keras", "made/keras"), "tfjs": family_seeds("tfjs"), "darknet": darknet_seeds,
      "caffe": family_seeds("caffe", tests="layer_formats"), "mxnet": family_seeds("mxnet", "made/mxnet", tests="layer_formats"),

@@ -93,7 +93,7 @@ static void read_line(reader *r, str line)
         read_number(r, field, value);
 }
 
-static void host_read(host *h, str text, const char *prefix, arena *a, fail *f)
+void host_read(host *h, str text, const char *prefix, arena *a, fail *f)
 {
     reader r = {.h = h, .prefix = prefix, .arena = a, .fail = f};
     if (text.len > MAX_FILE_BYTES)

@@ -53,7 +53,8 @@ typedef struct sooth_hosts {
     } hosts;
 } host_list;
 
-/* Reads a file's text, which must live as long as the host. `prefix` ("" or "FILE: ") starts every message. */
+/* Reads a host's text; texts are copied into `a`. `prefix` ("" or "FILE: ") starts every message. */
+void host_read(host *h, str text, const char *prefix, arena *a, fail *f);
 void host_list_add_shipped(host_list *list);
 host *host_list_read_file(host_list *list, const char *path);
 host *host_list_find(const host_list *list, str name); /* Finds a host by name or alias; NULL if there is none. */

@@ -1,4 +1,5 @@
 #include "plan/space.h"
+#include "base/csv.h"
 #include "base/file.h"
 #include "base/lines.h"
 #include "base/nearest.h"
@@ -206,6 +207,16 @@ static bool is_in(str template, str name)
     return false;
 }
 
+/* Values that bind a dimension are sizes. */
+static void check_binding(const space_reader *r, const space_choice *c)
+{
+    int64_t least = str_is(c->name, "batch"), size;
+    for (int32_t i = 0; i < c->count; i++)
+        if (!csv_whole(c->values[i], &size) || size < least)
+            fail_with(r->fail, SOOTH_ERROR_INPUT, "%s'%.*s = %.*s' is not a size: write a whole number of at least %d",
+                      r->prefix, STR_ARG(c->name), STR_ARG(c->values[i]), (int)least);
+}
+
 static void check_space(const space_reader *r)
 {
     space *s = r->space;
@@ -219,7 +230,9 @@ static void check_space(const space_reader *r)
     for (int32_t i = 0; i < s->choice_count; i++) {
         str name = s->choices[i].name;
         bool is_used = is_in(s->graph, name) || (is_in(s->graph, STR("architecture")) && is_in(s->architecture, name));
-        if (!is_binding(name) && !is_used)
+        if (is_binding(name))
+            check_binding(r, &s->choices[i]);
+        else if (!is_used)
             fail_with(r->fail, SOOTH_ERROR_INPUT, "%sthe choice '%.*s' is not in the graph '%.*s': write {%.*s} there",
                       r->prefix, STR_ARG(name), STR_ARG(s->graph), STR_ARG(name));
     }

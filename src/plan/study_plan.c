@@ -17,7 +17,7 @@ typedef struct plan_reader {
     const char *path, *prefix; /* of messages: "file: " */
     int line;
     study_family *open; /* the family that is read; NULL before the first */
-    char *body;         /* its lines, those of the plan itself left out but for their ends */
+    char *body;         /* its lines, those of the plan itself left out but for their ends; one room for all families */
     size_t body_size;
     int first_line;
 } plan_reader;
@@ -35,7 +35,7 @@ static void end_family(plan_reader *r)
                                 r->prefix, r->first_line, r->arena, r->fail);
 }
 
-static void begin_family(plan_reader *r, str name, size_t room)
+static void begin_family(plan_reader *r, str name)
 {
     end_family(r);
     if (!name.len)
@@ -45,7 +45,6 @@ static void begin_family(plan_reader *r, str name, size_t room)
             refuse(r, "there are two families called", name);
     r->open = ARENA_PUSH(r->arena, &r->plan->families);
     r->open->name = r->open->family = arena_str(r->arena, name);
-    r->body = arena_room(r->arena, room + 1, 1);
     r->body_size = 0;
     r->first_line = r->line + 1;
 }
@@ -98,14 +97,14 @@ static str without_comment(str line)
     return line_trimmed(line);
 }
 
-static void read_line(plan_reader *r, str raw, size_t room)
+static void read_line(plan_reader *r, str raw)
 {
     str line = without_comment(raw), rest = line;
     bool is_header = line.len && line.ptr[0] == '[';
     if (is_header) {
         if (line.ptr[line.len - 1] != ']')
             refuse(r, "a '[' without ']':", line);
-        begin_family(r, line_trimmed((str){line.ptr + 1, line.len - 2}), room);
+        begin_family(r, line_trimmed((str){line.ptr + 1, line.len - 2}));
         return;
     }
     str key = line_trimmed(line_taken(&rest, '=')), value = line_trimmed(rest);
@@ -129,10 +128,10 @@ const study_plan *study_plan_read(const char *name, str text, arena *a, fail *f)
     study_plan *plan = ARENA_NEW(a, study_plan);
     plan->text = text;
     plan_reader r = {.plan = plan, .arena = a, .fail = f, .path = name, .prefix = arena_printf(a, "%s: ", name).ptr};
+    r.body = arena_room(a, text.len + 1, 1);
     for (str rest = text; rest.len;) {
-        size_t room = rest.len;
         r.line++;
-        read_line(&r, line_taken(&rest, '\n'), room);
+        read_line(&r, line_taken(&rest, '\n'));
     }
     end_family(&r);
     if (!plan->families.count)
@@ -162,7 +161,8 @@ void study_bind(const space *s, const genes *g, int64_t batch, sooth_options *di
     *dims = (sooth_options){.batch = batch, .dims = bindings};
     for (int32_t i = 0; i < s->choice_count; i++) {
         const space_choice *c = &s->choices[i];
-        int64_t value = atoll(c->values[g->of[i]].ptr);
+        int64_t value = 0;
+        csv_whole(c->values[g->of[i]], &value); /* checked when the space was read */
         if (str_is(c->name, "batch"))
             dims->batch = value;
         else if (str_starts(c->name, "dim."))

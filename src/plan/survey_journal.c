@@ -4,6 +4,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
@@ -12,6 +13,7 @@
 
 /* Intervals and real numbers per row. */
 enum { INTERVALS = 3, REALS = 14 };
+static const double MOST_COUNT = 0x1p63; /* counts are below, so that they are whole numbers of 64 bits */
 
 /* ---- identity of a survey ---------------------------------------------------------------------------------------- */
 
@@ -148,8 +150,12 @@ static bool read_error(char **at, sooth_survey *s, sooth_survey_row *r)
     size_t used = 0;
     for (*at += 2; **at && **at != ' '; (*at)++) {
         unsigned code = (unsigned char)**at;
-        if (code == '%' && sscanf(*at + 1, "%2x", &code) == 1)
+        if (code == '%') {
+            int taken = 0;
+            if (sscanf(*at + 1, "%2x%n", &code, &taken) != 1 || taken != 2)
+                return false;
             *at += 2;
+        }
         if (used + 1 < SURVEY_ERROR_ROOM)
             to[used++] = (char)code;
     }
@@ -179,6 +185,8 @@ static bool read_row(char **at, sooth_survey *s, sooth_survey_row *r)
     r->throughput_per_s = x[0];
     r->device_ms = x[1];
     r->host_ms = x[2];
+    if (!(fabs(x[3]) < MOST_COUNT && fabs(x[4]) < MOST_COUNT))
+        return false;
     r->params = (int64_t)x[3];
     r->macs = (int64_t)x[4];
     r->utilization = x[5];

@@ -26,9 +26,13 @@ static name_list split(const char *list, const char *key, arena *a, fail *f)
             end--;
         if (begin >= end)
             fail_with(f, SOOTH_ERROR_USAGE, "an empty name in the list of '%s'", key);
+        str name = {list + begin, end - begin};
+        for (size_t i = 0; i < l.count; i++)
+            if (str_is(name, l.names[i]))
+                fail_with(f, SOOTH_ERROR_USAGE, "'%.*s' is twice in the list of '%s'", STR_ARG(name), key);
         if (l.count == MOST_LIST)
             fail_with(f, SOOTH_ERROR_USAGE, "more than %d names in the list of '%s'", MOST_LIST, key);
-        l.names[l.count++] = arena_str(a, (str){list + begin, end - begin}).ptr;
+        l.names[l.count++] = arena_str(a, name).ptr;
         if (!list[length])
             return l;
         list += length + 1;

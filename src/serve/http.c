@@ -58,6 +58,7 @@ typedef struct exchange {
     struct timespec began;
     size_t body_room, bytes_in;
     bool is_too_large, is_queued;
+    bool is_computed; /* by a worker */
     unsigned status;
     size_t bytes_out;
     char method[8], url[URL_ROOM], peer[PEER_ROOM];
@@ -211,6 +212,7 @@ static void run_job(job *self, void *worker)
     exchange *x = (exchange *)self;
     struct MHD_Connection *connection = x->connection;
     answer_request(worker, &x->request, &x->response);
+    x->is_computed = true;
     send_response(x);
     MHD_resume_connection(connection);
 }
@@ -377,6 +379,9 @@ static enum MHD_Result handle(void *of, struct MHD_Connection *connection, const
         *size = 0;
         return goes_on ? MHD_YES : MHD_NO;
     }
+    /* There was no memory to send the answer: the connection ends, because the body is used up. */
+    if (x->is_computed)
+        return MHD_NO;
     return answer_whole(x) ? MHD_YES : MHD_NO;
 }
 
@@ -446,14 +451,16 @@ static bool open_workers(server *s)
     size_t count = s->options->workers;
     s->answerers = calloc(count, sizeof *s->answerers);
     s->states = calloc(count, sizeof *s->states);
-    for (size_t i = 0; s->answerers && s->states && i < count; i++) {
+    if (!s->answerers || !s->states)
+        return false;
+    for (size_t i = 0; i < count; i++) {
         sooth_error error;
         s->answerers[i].kept = s->kept;
         s->states[i] = &s->answerers[i];
         if (sooth_gpus_open(NULL, &s->answerers[i].gpus, &error) != SOOTH_OK)
             return false;
     }
-    s->jobs = s->states ? jobs_open(count, s->states, MOST_WAITING) : NULL;
+    s->jobs = jobs_open(count, s->states, MOST_WAITING);
     return s->jobs != NULL;
 }
 

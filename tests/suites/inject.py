@@ -8,9 +8,13 @@ such, with exit code 3.
 
     inject.py [COMMAND…]
 
+`serve` is asked some questions before it ends: each has its answer, an error of HTTP or no answer, and the server stays.
 SOOTH_INJECT=all tries every k (`make inject`); otherwise larger k are sampled, so that the suite takes less than a
 minute.
 """
+import contextlib
+import http.client
+import json
 import os
 import pathlib
 import re
@@ -29,9 +33,11 @@ COVERED = "--coverage" in (BUILD / "flags").read_text()
 ALL = os.environ.get("SOOTH_INJECT") == "all"
 FAILURES = ("malloc", "open", "read", "write", "fsync", "rename", "mmap", "thread")
 NO_FAILURES = ("read-short", "write-short", "read-again", "write-again")
-KEPT = ("out.checkpoint", "out.part", "set.db")  # a training, a survey and a set of graphs go on from these
+KEPT = ("out.checkpoint", "out.part", "set.db", "sweep.db")  # a training, a survey, a set of graphs and a sweep go on from these
+TIMED = ("measure",)  # prints times of this machine; takes half a second
 FIRST, MORE = 8, 8  # values of k without ALL: the first ones, and this many spread over the rest
 LEAST_BLOCKS = 2  # the buffer of stdout, and what the C library keeps for a thread
+MORE_BLOCKS_SERVED = 8  # what the libraries keep for threads and connections that ended early
 TIMEOUT_S = 120
 
 ROWS = """name,graph,batch,gpu,precision,layout,runtime,stack,mode,latency_ms,memory_mib,power_w,source
@@ -57,6 +63,25 @@ y = Conv(x, w) pads=[1,1,1,1]
 z = Relu(y)
 p = GlobalAveragePool(z)
 output p
+"""
+
+
+CLASSIFIER = """input x float32[N,3,8,8]
+init w float32[4,3,3,3]
+init v float32[5,4]
+y = Conv(x, w) pads=[1,1,1,1]
+z = Relu(y)
+p = GlobalAveragePool(z)
+f = Flatten(p)
+g = Gemm(f, v) transB=1
+output g
+"""
+PLAN = """gpu = t4, a100
+precision = fp32, amp
+[resnet]
+graph = zoo:resnet/{depth}?image=64
+depth = 18, 34
+batch = 1, 2
 """
 
 
@@ -86,6 +111,8 @@ def fill(folder):
     def put(name, content):
         (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
     put("small.onnx", model(SMALL))
+    put("classifier.onnx", model(CLASSIFIER))
+    put("plan.txt", PLAN)
     put("rows.csv", ROWS)
     put("operators.csv", OPERATORS)
     put("queries.csv", QUERIES)
@@ -130,6 +157,11 @@ COMMANDS = {
     "dataset (export)": ["dataset", "export", "made.db", "-f", "npz", "-o", "out"],
     "dataset (check)": ["dataset", "check", "made.db", "-f", "json"],
     "train-phase": ["train-phase", "small.onnx", "--batch", "4", "--gpu", "t4", "--data", "imagenet", "-f", "json", "-o", "out"],
+    "sweep": ["sweep", "plan.txt", "-o", "sweep.db"],
+    "sweep (page)": ["sweep", "plan.txt", "-f", "html", "--report", "out", "-o", "sweep.db"],
+    "measure": ["measure", "classifier.onnx", "--batch", "2", "--library", "plain", "--threads", "1", "--repeat", "1", "--warmup", "0",
+                "--images", "0", "--save", "out"],
+    "serve": ["serve", "--port", "0", "--threads", "1"],
     "zoo": ["zoo", "-f", "json", "-o", "out"],
     "gpus": ["gpus", "-f", "json", "-o", "out"],
     "gpus (a directory)": ["gpus", "mine"],
@@ -176,19 +208,22 @@ class Bench:
         return done
 
 
-def steady(text):
+def steady(text, name):
     """Removes timings."""
+    if name in TIMED:
+        return b""
     return re.sub(rb"\d+(\.\d+)? s\b", b"", text)
 
 
-def choose(count):
-    if ALL or count <= FIRST + MORE:
+def choose(count, name):
+    first, more = (FIRST // 4, MORE // 4) if name in TIMED else (FIRST, MORE)
+    if ALL or count <= first + more:
         return range(1, count + 1)
-    spread = {FIRST + 1 + (count - FIRST - 1) * i // (MORE - 1) for i in range(MORE)}
-    return sorted(set(range(1, FIRST + 1)) | spread)
+    spread = {first + 1 + (count - first - 1) * i // (more - 1) for i in range(more)}
+    return sorted(set(range(1, first + 1)) | spread)
 
 
-def judge(bench, done, whole, files, blocks, must_succeed):
+def judge(bench, name, done, whole, files, blocks, must_succeed):
     """The fault, or None."""
     if COVERED and done.returncode == -signal.SIGSEGV:
         return None  # gcov itself does not survive a failure when it writes its counts
@@ -198,7 +233,7 @@ def judge(bench, done, whole, files, blocks, must_succeed):
         return f"ended without its end (exit {done.returncode})"
     told = done.stderr.decode("utf-8", "replace").strip()
     if done.returncode == whole.returncode:
-        if bench.files != files or steady(done.stdout) != steady(whole.stdout):
+        if bench.files != files or steady(done.stdout, name) != steady(whole.stdout, name):
             changed = sorted(n for n in {*bench.files, *files} if bench.files.get(n) != files.get(n))
             return f"exit {done.returncode}, but another answer: {changed or 'standard output'} {told}"
         return None
@@ -208,11 +243,11 @@ def judge(bench, done, whole, files, blocks, must_succeed):
         return f"exit {done.returncode}, not 5: {told}"
     if not re.match(r"(.*\n)*sooth: ", told):
         return f"no message: '{told}'"
-    for name, content in bench.files.items():
-        before = (bench.clean / name).read_bytes() if (bench.clean / name).exists() else None
-        if content not in (before, files.get(name)) and name not in KEPT:
-            return f"{name} is half-written or left behind ({told})"
-    if blocks is not None and bench.blocks > blocks + LEAST_BLOCKS:
+    for file, content in bench.files.items():
+        before = (bench.clean / file).read_bytes() if (bench.clean / file).exists() else None
+        if content not in (before, files.get(file)) and file not in KEPT:
+            return f"{file} is half-written or left behind ({told})"
+    if blocks is not None and bench.blocks > max(blocks, 0) + LEAST_BLOCKS:  # below 0: libraries free what they allocated in other ways
         return f"{bench.blocks} blocks of memory are not given back, {blocks} without a failure ({told})"
     return None
 
@@ -226,10 +261,10 @@ def check(bench, name):
     for kind in FAILURES + NO_FAILURES:
         bench.run(name, kind, 0)
         for all_after in (False, True) if kind == "malloc" else (False,):
-            for k in choose(bench.calls if kind != "malloc" else allocations):
+            for k in choose(bench.calls if kind != "malloc" else allocations, name):
                 done = bench.run(name, kind, k, all_after)
                 tried += 1
-                problem = judge(bench, done, whole, files, blocks, kind in NO_FAILURES)
+                problem = judge(bench, name, done, whole, files, blocks, kind in NO_FAILURES)
                 if problem:
                     wrong.append(f"{kind} {k}{' and all after' if all_after else ''}: {problem}")
     bench.run(name, "shrink", 0)
@@ -238,6 +273,83 @@ def check(bench, name):
         tried += 1
         if done.returncode != 3 or b"shrank while it was read" not in done.stderr or {bench.files[n] for n in ("out", "more")} != {b"old\n"}:
             wrong.append(f"mapped file {k} becomes empty: exit {done.returncode}: {done.stderr.decode()}")
+    return wrong, tried
+
+
+# ---- serve -------------------------------------------------------------------------------------------------------------
+
+ANSWER_TIMEOUT_S = 20
+QUESTIONS = [("GET", "/healthz", None), ("GET", "/v1/gpus", None), ("POST", "/v1/predict", {"model": "zoo:resnet18", "gpu": "t4", "totals": True}),
+             ("POST", "/v1/predict?gpu=t4&batch=2", b""), ("POST", "/v1/batch", {"model": "zoo:resnet18", "gpu": "l4", "totals": True})]
+
+
+def ask(port, method, path, body):
+    """Status and body; None: the connection is closed without an answer."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=ANSWER_TIMEOUT_S)
+    try:
+        with contextlib.closing(connection):
+            is_json = isinstance(body, dict)
+            connection.request(method, path, json.dumps(body) if is_json else body, {"Content-Type": "application/json"} if is_json else {})
+            answer = connection.getresponse()
+            return answer.status, answer.read()
+    except TimeoutError:
+        return 0, b"nothing, and the connection stays open"
+    except (OSError, http.client.HTTPException):
+        return None
+
+
+def talk(bench, kind, k):
+    """Exit code, messages, and the answers; none: it did not start."""
+    bench.report.unlink(missing_ok=True)
+    env = dict(os.environ, LD_PRELOAD=str(BUILD / "tests/tools/inject.so"), INJECT=f"{kind}:{k}", INJECT_REPORT=str(bench.report))
+    server = subprocess.Popen([str(BUILD / "sooth"), *COMMANDS["serve"]], env=env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    first = server.stderr.readline()
+    found = re.search(rb"http://127\.0\.0\.1:(\d+)/", first)
+    answers = []
+    if found:
+        small = (bench.clean / "small.onnx").read_bytes()
+        answers = [ask(int(found[1]), method, path, small if body == b"" else body) for method, path, body in QUESTIONS]
+        server.send_signal(signal.SIGTERM)
+    try:
+        told = first + server.communicate(timeout=TIMEOUT_S)[1]
+    except subprocess.TimeoutExpired:
+        server.kill()
+        told = first + server.communicate()[1] + b"(did not end)"
+    bench.calls, bench.blocks = (int(x) for x in bench.report.read_text().split()) if bench.report.exists() else (0, None)
+    return server.returncode, told.decode("utf-8", "replace").strip(), answers
+
+
+def judge_serve(bench, talked, whole, blocks):
+    code, told, answers = talked
+    if COVERED and code == -signal.SIGSEGV:
+        return None
+    if code < 0 or bench.blocks is None:
+        return f"ended by signal {-code} ({told})"
+    if not answers:
+        return None if code == 5 and told.startswith("sooth") else f"did not start: exit {code} ({told})"
+    if code:
+        return f"exit {code} ({told})"
+    for question, answer, wanted in zip(QUESTIONS, answers, whole):
+        if answer and answer != wanted and not (answer[0] >= 500 or answer[0] == 200 and question[1] == "/v1/batch" and b'"system"' in answer[1]):
+            return f"{question[1]}: answered {answer[0]} {answer[1][:200]}"
+    if bench.blocks > blocks + MORE_BLOCKS_SERVED:
+        return f"{bench.blocks} blocks of memory are not given back, {blocks} without a failure ({told})"
+    return None
+
+
+def check_serve(bench, _):
+    code, told, whole = talk(bench, "malloc", 0)
+    blocks = bench.blocks
+    if code or any(answer is None or answer[0] != 200 for answer in whole):
+        return [f"exit {code} without a failure: {told} {whole}"], 0
+    wrong, tried = [], 0
+    for kind in ("malloc", "open", "read", "mmap", "thread"):  # libmicrohttpd writes only to wake its own thread
+        talk(bench, kind, 0)
+        for k in choose(bench.calls, "serve"):
+            problem = judge_serve(bench, talk(bench, kind, k), whole, blocks)
+            tried += 1
+            if problem:
+                wrong.append(f"{kind} {k}: {problem}")
     return wrong, tried
 
 
@@ -252,7 +364,7 @@ def main():
     with tempfile.TemporaryDirectory() as folder:
         bench = Bench(pathlib.Path(folder))
         for i, name in enumerate(names, 1):
-            wrong, tried = check(bench, name)
+            wrong, tried = (check_serve if name == "serve" else check)(bench, name)
             bad += bool(wrong)
             print(f"{'not ok' if wrong else 'ok'} {i} - {name}: {tried} failures")
             for line in wrong[:12]:

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Changes one random token of src/ at a time and reports whether the tests notice.
 
-    tests/tools/mutate.py [--count N] [--seed S] [--jobs J] [--room R] [--results FILE] [--coverage FILE] [--without NAMES] [--directory DIR]
+    tests/tools/mutate.py [--count N] [--seed S] [--jobs J] [--room R] [--results FILE] [--reach BUILD] [--without NAMES] [--directory DIR]
+                          [--again]
 
 The changes: == and !=, < and <=, > and >=, + and -, && and ||, 0 and 1, a `!` removed, a `break`, `continue` or early
 `return` removed. First a changeable line is drawn, all with equal probability, then the change in it. A change that
@@ -10,9 +11,10 @@ does not compile is drawn again. Everything happens in copies of the tree under 
 Models of one format are left out for changes in the reader of another.
 
 --room R draws from src/R only. --results FILE gets one line of JSON per change; a run started again with the same seed
-continues after the existing lines and takes the suites' times from there. --coverage FILE is the coverage.json of `make
-coverage`: unreached code counts as unnoticed without a run, if the source is unchanged. --without growth,inject leaves
-out these suites, to save time.
+continues after the existing lines and takes the suites' times from there; --again tests the survivors among them
+again, with the tests as they are now. --reach BUILD is a build that `make coverage` left: each suite runs there once by
+itself (BUILD/reach keeps what it reached), and a change then runs only the suites that reach its line. Code that none
+reaches counts as unnoticed without a run. --without growth,inject leaves out these suites, to save time.
 """
 import argparse
 import collections
@@ -41,7 +43,9 @@ TOKENS = re.compile(
 SWAPS = {"==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">", "+": "-", "-": "+", "&&": "||", "||": "&&", "0": "1",
          "1": "0", "!": ""}
 # Suites that look at the build and not at its results.
-LEFT_OUT = {"interface"}
+LEFT_OUT = {"interface", "cluster", "web", "sanity"}  # and those whose programs link objects of their own, or take long
+# Suites whose counts say little: they kill programs, or do not start those of the build.
+COUNTED_ELSEWHERE = {"documents", "manual", "rooms", "growth", "inject"}
 # The directories of src/front that read the models of a list.
 READERS = {"jax": ["hlo"], "gguf": ["hf"], "pytorch": ["torch"], "torchscript": ["torch"], "paddle-pir": ["paddle"], "paddle-program": ["paddle"],
            "onnx-nodes": ["onnx"], "onnx-contrib": ["onnx"], "keras": ["keras"], "tensorflow": ["tensorflow", "keras"], "hdf5": ["keras"]}
@@ -110,6 +114,81 @@ def is_program(path):
     return "/cli/" in path or "/measure/" in path
 
 
+def suites_of(top, build):
+    """Commands by name."""
+    found = [p for p in sorted((build / "tests").glob("*_test")) if p.name != "oom_test"]
+    found += sorted(p for p in (top / "tests/suites").iterdir() if os.access(p, os.X_OK) and p.is_file() and p.stem not in LEFT_OUT)
+    # The text tests run separately by file: some take much longer than others.
+    found = [(p.stem, [str(p)]) for p in found if p.stem not in ("cases", "formats")]
+    formats = str(top / "tests/suites/formats.py")
+    found += [("formats/" + p.stem, [formats, p.stem + "/"]) for p in sorted((top / "tests/models/formats").glob("*.json"))]
+    cases = str(top / "tests/suites/cases.py")
+    found += [("cases/" + p.stem, [cases, str(p)]) for p in sorted((top / "tests/cases").glob("*.test"))]
+    return dict(found)
+
+
+def environment(top, build):
+    env = {name: value for name, value in os.environ.items() if not name.startswith("SOOTH_")}
+    env.update(SOOTH_BUILD=str(build), SOOTH_SHARED=str(top / "nothing"), CMOCKA_MESSAGE_OUTPUT="TAP", LC_ALL="C.UTF-8",
+               PYTHONDONTWRITEBYTECODE="1", PYTHONUNBUFFERED="1")
+    return env
+
+
+class Reach:
+    """The lines that each suite reaches, from a build that counts them."""
+
+    def __init__(self, build):
+        self.build, self.home, self.kept = build.resolve(), build.resolve() / "reach", {}
+        for name, command in suites_of(USER_TOP, self.build).items():
+            to = self.home / name.replace("/", ",")
+            if name in COUNTED_ELSEWHERE or (to / "done").exists():
+                continue
+            began = time.monotonic()
+            shutil.rmtree(to, ignore_errors=True)
+            env = dict(environment(USER_TOP, self.build), GCOV_PREFIX=str(to), GCOV_PREFIX_STRIP=str(len(self.build.parts) - 1))
+            subprocess.run(command, cwd=USER_TOP, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            (to / "obj").mkdir(parents=True, exist_ok=True)
+            (to / "done").write_text("")
+            print(f"# {name}: lines counted in {time.monotonic() - began:.0f} s", flush=True)
+        self.digests = self.home / "sources.json"
+        if not self.digests.exists():
+            self.digests.write_text(json.dumps({str(p.relative_to(USER_TOP)): hashlib.sha256(p.read_bytes()).hexdigest()
+                                                for p in (USER_TOP / "src").rglob("*.c")}))
+        self.digests = json.loads(self.digests.read_text())
+
+    def lines(self, suite, path):
+        """Lines with code and whether the suite reaches each; None if it reaches nothing of the file."""
+        if (suite, path) in self.kept:
+            return self.kept[suite, path]
+        counts = (self.home / suite.replace("/", ",") / "obj" / path).with_suffix(".gcda")
+        found = None
+        if counts.exists():
+            notes = counts.with_suffix(".gcno")
+            if not notes.exists():
+                notes.symlink_to((self.build / "obj" / path).with_suffix(".gcno"))
+            said = subprocess.run(["gcov", "--json-format", "--stdout", str(counts)], cwd=USER_TOP, capture_output=True)
+            found = {}
+            for file in json.loads(said.stdout.splitlines()[0])["files"] if said.stdout else ():
+                for line in file["lines"] if file["file"] == path else ():
+                    reached, _ = found.get(line["line_number"], (False, None))
+                    found[line["line_number"]] = (reached or line["count"] > 0, line.get("function_name"))
+        self.kept[suite, path] = found
+        return found
+
+    def reaches(self, suite, change):
+        """Does it reach the line, or the statement that the line continues? A table counts as reached with its file."""
+        if suite in COUNTED_ELSEWHERE or self.digests.get(change.path) != change.digest:
+            return True
+        lines = self.lines(suite, change.path)
+        if not lines:
+            return lines is not None
+        before = max((n for n in lines if n <= change.line), default=None)
+        after = min((n for n in lines if n >= change.line), default=None)
+        if before is None or after is None or lines[before][1] != lines[after][1]:
+            return True
+        return lines[before][0]
+
+
 class Tree:
     """A copy with its own build, where all programs use one shared library."""
 
@@ -118,12 +197,16 @@ class Tree:
         self.build = directory / "build"
         shutil.copytree(TOP, directory)
         flags = ["WARNINGS=-w", "CFLAGS=-O1 -fvisibility=default -fno-semantic-interposition"]
-        subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "all", "unit-tests", *flags], cwd=directory, check=True)
+        if shutil.which("ccache"):
+            flags.append("CC=ccache cc")
+        env = dict(os.environ, CCACHE_BASEDIR=str(directory), CCACHE_NOHASHDIR="1")
+        subprocess.run(["make", "-s", f"-j{os.cpu_count()}", "all", "unit-tests", *flags], cwd=directory, env=env, check=True)
         self.objects = sorted(str(p.relative_to(directory)) for p in (self.build / "obj/src").rglob("*.o"))
-        self.compiler = (self.build / "flags").read_text().split(" -lz")[0].replace("-MMD -MP", "").split()
+        self.compiler = (self.build / "flags").read_text().split(" -lz")[0].replace("-MMD -MP", "").removeprefix("ccache ").split()
         self.library = [o for o in self.objects if not is_program(o)]
         self.program = [o for o in self.objects if is_program(o)]
-        self.program_libraries = ["-lsqlite3"] if "-DSOOTH_SQLITE" in self.compiler else []
+        self.program_libraries = [library for option, library in (("-DSOOTH_SQLITE", "-lsqlite3"), ("-DSOOTH_MICROHTTPD", "-lmicrohttpd"))
+                                  if option in self.compiler]
         self.link_library()
         for test in sorted((self.build / "tests").glob("*_test")) + sorted((self.build / "tests/tools").iterdir()):
             # Tests of failing allocations wrap calls inside the library, so they link the objects themselves.
@@ -149,6 +232,7 @@ class Tree:
 
     def compile(self, path):
         extra = ["-O3"] if path.startswith("src/predict/") or path == "src/learn/train.c" else []
+        extra += ["-DSOOTH_CODE=1u"] * (path == "src/learn/checkpoint.c")
         return self.run_compiler(*self.compiler[1:], *extra, "-c", "-o", "build/obj/" + path[:-2] + ".o", path)
 
     def relink(self, path):
@@ -158,21 +242,11 @@ class Tree:
             self.link_library()
 
     def suites(self):
-        found = [p for p in sorted((self.build / "tests").glob("*_test")) if p.name != "oom_test"]
-        found += sorted(p for p in (self.top / "tests/suites").iterdir() if os.access(p, os.X_OK) and p.stem not in LEFT_OUT)
-        # The text tests run separately by file: some take much longer than others.
-        found = [(p.stem, [str(p)]) for p in found if p.stem not in ("cases", "formats")]
-        formats = str(self.top / "tests/suites/formats.py")
-        found += [("formats/" + p.stem, [formats, p.stem + "/"]) for p in sorted((self.top / "tests/models/formats").glob("*.json"))]
-        cases = str(self.top / "tests/suites/cases.py")
-        found += [("cases/" + p.stem, [cases, str(p)]) for p in sorted((self.top / "tests/cases").glob("*.test"))]
-        return dict(found)
+        return suites_of(self.top, self.build)
 
     def run_suite(self, command, timeout_s):
         """Does it pass? Stops at the first failing test."""
-        env = {name: value for name, value in os.environ.items() if not name.startswith("SOOTH_")}
-        env.update(SOOTH_BUILD=str(self.build), SOOTH_SHARED=str(self.top / "nothing"), CMOCKA_MESSAGE_OUTPUT="TAP", LC_ALL="C.UTF-8",
-                   PYTHONDONTWRITEBYTECODE="1", PYTHONUNBUFFERED="1")
+        env = environment(self.top, self.build)
 
         def limit():
             # Processor time: on a busy machine a suite may take long although nothing is wrong.
@@ -205,11 +279,7 @@ class Runner:
         self.lock = threading.Lock()
         self.seconds = {}
         self.noticed_by = collections.Counter((r["path"].split("/")[1], r["suite"]) for r in results.values() if r.get("suite"))
-        self.coverage = json.loads(pathlib.Path(options.coverage).read_text()) if options.coverage else {}
-
-    def unreached(self, change):
-        file = self.coverage.get(change.path)
-        return bool(file) and file["sha256"] == change.digest and change.line in file["missed"]
+        self.reach = Reach(pathlib.Path(options.reach)) if options.reach else None
 
     def time_suites(self, tree):
         """Time of each suite, and a check that all pass before any change."""
@@ -234,7 +304,9 @@ class Runner:
             with open(self.options.results, "a") as file:
                 file.write(json.dumps(row) + "\n")
 
-    def order(self, path):
+    def order(self, change):
+        """Names of the suites worth running; None: no suite reaches the line."""
+        path = change.path
         room, *inner = path.split("/")[1:]
         stem = re.split(r"[_.]", inner[-1])[0]
         reader = inner[0] if room == "front" and inner[0] not in ("common", inner[-1]) else None
@@ -247,13 +319,19 @@ class Runner:
         def worth(name):
             is_likely = stem in name or (room in name and len(room) > 3) or (name.startswith("formats/") and reader and not is_other(name))
             return (self.noticed_by[room, name] + 3 * bool(is_likely) + 0.2) / (self.seconds[name] + 0.2)
-        return sorted((name for name in self.seconds if not is_other(name)), key=worth, reverse=True)
+        names = [name for name in self.seconds if not is_other(name)]
+        if self.reach:
+            names = [name for name in names if self.reach.reaches(name, change)]
+            if COUNTED_ELSEWHERE.issuperset(names):
+                return None
+        return sorted(names, key=worth, reverse=True)
 
     def test(self, tree, change):
         """None if it does not compile, else the row of results."""
         began = time.monotonic()
         row = {"key": change.key(), "path": change.path, "line": change.line, "change": change.said, "code": change.code}
-        if self.unreached(change):
+        order = self.order(change)
+        if order is None:
             return dict(row, noticed=False, reached=False, seconds=0)
         change.apply(tree.top)
         try:
@@ -261,7 +339,7 @@ class Runner:
                 return None
             tree.relink(change.path)
             suites = tree.suites()
-            for name in self.order(change.path):
+            for name in order:
                 if not tree.run_suite(suites[name], 10 + int(5 * self.seconds[name])):
                     self.noticed_by[change.path.split("/")[1], name] += 1
                     return dict(row, noticed=True, suite=name, seconds=round(time.monotonic() - began, 1))
@@ -301,7 +379,8 @@ def main():
     options.add_argument("--jobs", type=int, default=1)
     options.add_argument("--room", default="")
     options.add_argument("--results")
-    options.add_argument("--coverage")
+    options.add_argument("--reach")
+    options.add_argument("--again", action="store_true")
     options.add_argument("--without", default="")
     options.add_argument("--directory")
     options = options.parse_args()
@@ -309,6 +388,8 @@ def main():
     if options.results and os.path.exists(options.results):
         with open(options.results) as file:
             results = {row["key"]: row for row in map(json.loads, file)}
+    if options.again:
+        results = {key: row for key, row in results.items() if row.get("noticed", True) or row.get("equivalent")}
     runner = Runner(options, results)
     directory = pathlib.Path(tempfile.mkdtemp(prefix="sooth-mutate-", dir=options.directory))
     try:
