@@ -139,6 +139,12 @@ class Reach:
 
     def __init__(self, build):
         self.build, self.home, self.kept = build.resolve(), build.resolve() / "reach", {}
+        self.home.mkdir(exist_ok=True)
+        kept = self.home / "sources.json"  # those that the build was made of
+        if not kept.exists():
+            kept.write_text(json.dumps({str(p.relative_to(USER_TOP)): hashlib.sha256(p.read_bytes()).hexdigest()
+                                        for p in (USER_TOP / "src").rglob("*.c")}))
+        self.digests = json.loads(kept.read_text())
         for name, command in suites_of(USER_TOP, self.build).items():
             to = self.home / name.replace("/", ",")
             if name in COUNTED_ELSEWHERE or (to / "done").exists():
@@ -150,11 +156,6 @@ class Reach:
             (to / "obj").mkdir(parents=True, exist_ok=True)
             (to / "done").write_text("")
             print(f"# {name}: lines counted in {time.monotonic() - began:.0f} s", flush=True)
-        self.digests = self.home / "sources.json"
-        if not self.digests.exists():
-            self.digests.write_text(json.dumps({str(p.relative_to(USER_TOP)): hashlib.sha256(p.read_bytes()).hexdigest()
-                                                for p in (USER_TOP / "src").rglob("*.c")}))
-        self.digests = json.loads(self.digests.read_text())
 
     def lines(self, suite, path):
         """Lines with code and whether the suite reaches each; None if it reaches nothing of the file."""
