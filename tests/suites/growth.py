@@ -5,8 +5,8 @@
 
 Each case makes files with N, 2N and 4N items and counts the instructions of a command (valgrind's exp-bbv). The growth
 from 2N to 4N may be at most 2.3 times that from N to 2N: linear work gives 2, quadratic work 4, and constant costs
-cancel. The same holds for memory beyond a few MiB. `make test` runs a part, `make growth` all; --table writes the
-results into tests/README.md.
+cancel. Less than 100,000 instructions more do not matter. The same holds for memory beyond a few MiB. `make test` runs
+a part, `make growth` all; --table writes the results into tests/README.md.
 """
 import concurrent.futures
 import os
@@ -25,6 +25,7 @@ from hostile import BUILD, SANITIZED, tell  # noqa: E402
 PROGRAM = BUILD.resolve() / "sooth"
 
 MOST = 2.3
+NO_MATTER = 100_000  # instructions more for 4N than for 2N: 20 µs, of files whose nesting is limited
 MOST_MEMORY, SOME_MIB = 3, 16  # memory is allocated in blocks
 BYTES_AT_ONCE = 32  # bytes of a string instruction that count as one instruction
 TIMEOUT_S = 600
@@ -32,6 +33,7 @@ INSPECT = ["inspect", "--format", "csv"]
 PREDICT = ["predict", "--format", "csv"]
 TRAIN = [*PREDICT, "--mode", "train"]
 CONVERT = ["convert", "-o", "out.onnx"]
+NOT_CONVERTED = {"safetensors: tensors"}  # weights without a graph
 NOT_PREDICTED = {"onnx: symbols", "safetensors: tensors"}  # one input dimension is open; there is no graph
 
 
@@ -44,7 +46,8 @@ def commands():
         yield name, 1000, INSPECT, quick
         if name.startswith("nesting: "):
             continue
-        yield name, 300, CONVERT, False
+        if name not in NOT_CONVERTED:
+            yield name, 300, CONVERT, False
         if name not in NOT_PREDICTED:
             yield name, 300, PREDICT, name in ("paddle: operators", "onnx: sum of all")
             if not name.startswith("torchscript: ") or name == "torchscript: modules":  # the others have no parameters, and so no loss
@@ -173,7 +176,7 @@ def main(arguments):
                 if wants_table:  # each time: a run of all cases takes long, and may end early
                     write_table(rows)
                 wrong = counts if isinstance(counts, str) else None
-                if not wrong and ratio_of(counts) > MOST:
+                if not wrong and ratio_of(counts) > MOST and counts[2] - counts[1] > NO_MATTER:
                     wrong = f"ratio {ratio_of(counts):.2f}: {', '.join(f'{c:,}' for c in counts)} instructions for {count}, {2 * count}, {4 * count}"
                 shown = "" if isinstance(counts, str) else f" ({ratio_of(counts):.2f})"
                 yield title(name, command) + shown, wrong
