@@ -64,7 +64,7 @@ extern "C" {
 /* The program `sooth` uses these numbers as exit codes. */
 typedef enum sooth_status {
     SOOTH_OK = 0,
-    SOOTH_ANSWER_NO = 1,         /* The answer is no: it does not fit, or a target is missed. */
+    SOOTH_ANSWER_NO = 1,         /* The answer is no: it does not fit, or it misses a target. */
     SOOTH_ERROR_USAGE = 2,       /* The request is invalid. */
     SOOTH_ERROR_INPUT = 3,       /* The file is damaged, truncated or not a model. */
     SOOTH_ERROR_UNSUPPORTED = 4, /* The file is valid but uses an unsupported feature. */
@@ -224,7 +224,7 @@ typedef enum sooth_format {
     SOOTH_FORMAT_SVG,        /* Graph as a picture. */
     SOOTH_FORMAT_TRACE,      /* Predictions only: timeline in Chrome's trace format, for Perfetto. */
     SOOTH_FORMAT_HTML,       /* Predictions only: a self-contained page. */
-    SOOTH_FORMAT_MEMORY_SVG, /* Predictions with memory only: memory over time. */
+    SOOTH_FORMAT_MEMORY_SVG, /* Predictions with memory only: a picture of memory over time. */
     SOOTH_FORMAT_MIG_PARTED, /* MIG layouts only: YAML configuration for NVIDIA's mig-parted. */
 } sooth_format;
 
@@ -239,20 +239,20 @@ typedef struct sooth_refusal {
 /* Zero-initialized options select the table with every layer, without colours. */
 typedef struct sooth_report_options {
     sooth_format format;
-    bool values; /* Also lists tensors; in CSV, instead of layers. Ignored in pictures. */
-    size_t top;  /* Lists the layers with most MACs, and one row for the rest; 0: all. Ignored in pictures. */
-    /* Merges layers that share this many leading parts of their names, split at '/' and '.'; 0: no merging. Ignored in
-     * pictures. */
+    bool values; /* Also lists tensors; CSV lists them instead of layers. Pictures ignore it. */
+    size_t top;  /* Lists the layers with the most MACs, and one row for the rest; 0: all. Pictures ignore it. */
+    /* Merges layers that share this many leading parts of their names, split at '/' and '.'; 0: no merging. Pictures
+     * ignore it. */
     size_t depth;
     size_t columns; /* Width of the table in columns; 0: unlimited. */
     bool colors;    /* Uses escape sequences in the table. */
     bool ascii;     /* Uses only ASCII characters in the table, except in names. */
-    bool layers;    /* Predictions: lists every layer in the table, not only the slowest; in CSV, layers. */
-    bool kernels;   /* Predictions: also lists the kernels in launch order; in CSV, kernels. */
+    bool layers;    /* Predictions: the table lists every layer instead of the slowest ones; CSV lists layers. */
+    bool kernels;   /* Predictions: also lists the kernels in launch order; CSV lists kernels. */
     bool memory;    /* Predictions: adds memory over time to table and JSON. */
     const sooth_refusal *refusals; /* Comparisons: rows without a prediction, in order. */
     size_t refusal_count;
-    bool totals; /* JSON of a prediction: omits the layers, and the layers at the peak of memory. */
+    bool totals; /* Predictions as JSON: omits the layers, also those at the peak of memory. */
 } sooth_report_options;
 
 /* Writes the output of `sooth inspect`. *text is NUL-terminated and has *size bytes without the NUL (`size` may be
@@ -271,8 +271,8 @@ SOOTH_API const char *sooth_zoo_summary(size_t index);
 /* Returns the family and parameters of a network ("resnet?depth=50"); NULL for a family. */
 SOOTH_API const char *sooth_zoo_definition(size_t index);
 
-/* A parameter of a family. Its value is a number if `most` is not 0, otherwise a string. Networks accept the
- * parameters of their family, but a network lists them only if it is the family with all defaults. */
+/* A parameter of a family. Its value is a number if `most` is not 0, otherwise a string. A network accepts the
+ * parameters of its family, but lists them only if it is the family with all defaults. */
 typedef struct sooth_zoo_parameter {
     const char *name;  /* NULL after the last. */
     const char *value; /* default */
@@ -401,7 +401,7 @@ typedef struct sooth_predict_options {
     bool by_estimate;     /* For sooth_largest_batch: uses the estimate instead of the upper end of the interval. */
     /* Level of the intervals: 50, 80, 90 (default), 95 or 99. What fits is decided by the 90 % interval. */
     int interval_percent;
-    bool cuda_graphs; /* A captured graph launches the pass at once. */
+    bool cuda_graphs; /* A captured graph launches all kernels of a pass at once. */
 } sooth_predict_options;
 
 /* Returns the valid values of an option ("precision", "layout", "runtime", "mode", "optimizer"); NULL after the
@@ -433,7 +433,7 @@ typedef struct sooth_prediction_totals {
     double throughput_per_s;   /* samples */
     int64_t flops, bytes;      /* Sums over all kernels: bytes read and written. */
     double compute_share;      /* GPU utilization: achieved FLOP/s ÷ peak for the precision. */
-    double dram_share;         /* Bytes per second that memory carries ÷ its bandwidth. */
+    double dram_share;         /* Bytes per second moved to and from memory ÷ its bandwidth. */
     double occupancy;          /* Occupancy: resident threads ÷ maximum; time-weighted mean. */
     double wave_efficiency;    /* Thread blocks ÷ capacity of their waves; time-weighted mean. */
     double layer_share;        /* Achieved FLOP/s ÷ peak of the units that each kernel can use; time-weighted mean. */
@@ -461,7 +461,7 @@ SOOTH_API sooth_prediction_totals sooth_prediction_totals_of(const sooth_predict
 typedef struct sooth_losses {
     double launch;    /* The GPU waits for the host. */
     double memory;    /* Memory-bound kernels wait for DRAM. */
-    double units;     /* Kernels run on units slower than the peak's, such as CUDA cores. */
+    double units;     /* Kernels run on units slower than those of the peak, such as CUDA cores. */
     double waves;     /* Thread blocks do not fill the last wave. */
     double alignment; /* Tiles of products are padded. */
     double other;     /* Remaining loss of compute-bound kernels. */
@@ -479,7 +479,7 @@ typedef struct sooth_memory {
     double context_mib;  /* Driver, kernel code and library handles. */
     double capacity_mib; /* Memory of the GPU; NAN if unknown. */
     bool fits;           /* The estimate fits. The allocator frees its cache before it fails. */
-    bool fits_upper;     /* The upper end of the interval fits too. */
+    bool fits_upper;     /* The upper end of the interval also fits. */
     /* Reason other than memory why the run fails, such as a size beyond 32-bit indices; NULL if there is none. */
     const char *limit;
     size_t peak_kernel; /* Index of the kernel at the peak; SIZE_MAX if the peak precedes all kernels. */
@@ -557,10 +557,10 @@ SOOTH_API sooth_predicted_tensor sooth_predicted_output(const sooth_prediction *
 /* Returns the operators that a compiler fused into the kernel, by PyTorch's names; NULL after the last. */
 SOOTH_API const char *sooth_predicted_fused(const sooth_prediction *prediction, size_t kernel, size_t index);
 
-/* Finds the largest batch, at most `most` (0: 1,048,576), whose memory fits the GPU by the upper end of the interval,
- * or by the estimate with by_estimate. Sets it to 0 if one sample does not fit. `dims` is as for sooth_bind without its
- * batch; NULL: the file's. On return the model is bound to the batch found, or to 1. SOOTH_ERROR_UNSUPPORTED: the batch
- * is fixed, or the GPU's memory is unknown. */
+/* Finds the largest batch, at most `most` (0: 1,048,576), whose memory fits the GPU: the upper end of the interval,
+ * or the estimate if by_estimate is set. Sets it to 0 if one sample does not fit. `dims` is as for sooth_bind
+ * without its batch; NULL: the file's. On return the model is bound to the batch found, or to 1.
+ * SOOTH_ERROR_UNSUPPORTED: the batch is fixed, or the GPU's memory is unknown. */
 SOOTH_API sooth_status sooth_largest_batch(sooth_model *model, const sooth_options *dims,
                                            const sooth_predict_options *options, int64_t most, int64_t *batch,
                                            sooth_error *error);
@@ -572,13 +572,14 @@ typedef struct sooth_serving {
     int64_t batch, context;
     sooth_interval prefill_ms;         /* One pass over all prompts: the time to the first token. */
     sooth_interval decode_ms;          /* One step: the next token of every sequence. */
-    sooth_interval energy_j_per_token; /* Of a decode step, by token. */
+    sooth_interval energy_j_per_token; /* Energy of a decode step ÷ its tokens. */
     double tokens_per_s;               /* New tokens of all sequences. */
     double weights_mib, kv_cache_mib;  /* Parts of memory_mib. */
     sooth_interval memory_mib, prefill_memory_mib;
-    double capacity_mib;   /* NAN if unknown. */
-    bool fits;             /* The upper end of memory_mib fits. Servers cut long prompts into chunks that fit too. */
-    int64_t largest_batch; /* Sequences of that context that fit at once while decoding; 0: none, or unknown. */
+    double capacity_mib; /* NAN if unknown. */
+    bool fits;           /* The upper end of memory_mib fits. Servers cut long prompts into chunks that fit too. */
+    /* Largest number of sequences with this context that fit while decoding; 0 if none fits or memory is unknown. */
+    int64_t largest_batch;
 } sooth_serving;
 
 /* Predicts a prefill of `context` tokens and a decode step after them. `dims` and `options` are as for sooth_bind and
@@ -684,7 +685,7 @@ typedef struct sooth_mig_candidate {
     sooth_interval latency_ms;
     sooth_interval memory_mib; /* NAN if unknown. */
     sooth_interval energy_j;   /* Energy of a pass, by the slice's share of the board's power; NAN if unknown. */
-    double usable_mib;         /* Memory of the slice. */
+    double usable_mib;         /* Memory of the slice that a program can use. */
     bool fits;                 /* Fits by the upper end of memory_mib. */
     bool meets_target;         /* Meets the target by the upper end of latency_ms. */
     const char *reason;        /* Reason why the profile fails; "" if it does not. */
@@ -760,7 +761,7 @@ typedef struct sooth_survey_row {
     sooth_interval memory_mib; /* NAN unless settings.memory is set. */
     double throughput_per_s;
     double device_ms, host_ms; /* See sooth_prediction_totals. */
-    int64_t params, macs;      /* Energy of the pass. */
+    int64_t params, macs;      /* Of the whole batch. */
     int64_t flops;
     double utilization, dram_utilization, occupancy; /* In percent. */
     sooth_losses lost;                               /* Sum to 100 with the utilization. */
@@ -892,8 +893,9 @@ SOOTH_API sooth_nas_candidate sooth_nas_candidate_at(const sooth_nas *nas, size_
  * Either may be NULL. */
 enum { SOOTH_NAS_NAME_ROOM = 2048 };
 SOOTH_API sooth_status sooth_nas_name(const sooth_nas *nas, size_t index, char *architecture, char *graph, size_t room);
-/* Return indices of candidates, SIZE_MAX after the last. The first ranks by accuracy (without accuracies, by
- * utilization). The second is the Pareto front of latency and accuracy (without accuracies, MACs), fastest first. */
+/* Return indices of candidates, SIZE_MAX after the last. sooth_nas_best() ranks by accuracy, or by utilization
+ * without accuracies. sooth_nas_pareto() lists the front of latency and accuracy, or of latency and MACs without
+ * accuracies, fastest first. */
 SOOTH_API size_t sooth_nas_best(const sooth_nas *nas, size_t rank);
 SOOTH_API size_t sooth_nas_pareto(const sooth_nas *nas, size_t index);
 /* Returns the candidate evaluated as number `trial` of the search; SIZE_MAX after the last. */
@@ -1005,7 +1007,7 @@ typedef struct sooth_train_options {
     int workers;             /* Worker processes of the data loader; 0: as many as cores, at most 8. */
     bool pinned, no_overlap; /* Pinned memory: copies overlap with kernels. */
     int accumulate;          /* Batches per update (gradient accumulation); 0 means 1. */
-    /* Checkpointing: keeps the outputs of segments alone; the backward pass computes the forward pass again. */
+    /* Checkpointing: keeps only the outputs of segments; the backward pass computes the rest again. */
     bool checkpoint;
     const char *library;            /* Library of convolutions: "cudnn" or "cublas" (im2col and GEMM); NULL: cudnn. */
     sooth_predict_options settings; /* Ignores `mode`. The stack may be a version of cuDNN: "cudnn-r2" to "cudnn-6". */
@@ -1029,11 +1031,12 @@ typedef struct sooth_train_library {
 
 typedef struct sooth_train_layer {
     const char *name, *op;
-    const char *kind;                             /* As in sooth_layer; "" for the loss. */
-    double forward_ms, backward_ms, update_ms;    /* Over all layers, they sum to the stages. */
-    double backward_data_ms, backward_weights_ms; /* Sum to backward_ms, apart from other operators' time. */
-    const char *library;                          /* "cudnn", "cublas", "aten", "none" */
-    const char *algorithm;                        /* "" if there is no choice. */
+    const char *kind;                          /* As in sooth_layer; "" for the loss. */
+    double forward_ms, backward_ms, update_ms; /* Summed over the layers, they give the times of the stages. */
+    /* The weight gradients, and the rest of the backward pass. */
+    double backward_data_ms, backward_weights_ms;
+    const char *library;                     /* "cudnn", "cublas", "aten", "none" */
+    const char *algorithm;                   /* "" if there is no choice. */
     double efficiency;                       /* FLOP/s of forward and backward ÷ peak of the units used, in percent. */
     double occupancy, sm_coverage, dram, l2; /* Time-weighted means, in percent; NAN if unknown. */
     const char *bound;                       /* "compute", "memory", "launch", "none" */

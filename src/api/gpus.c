@@ -7,7 +7,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-static const size_t ARENA_CAP = (size_t)64 << 20; /* Far more GPUs than exist. */
+static const size_t ARENA_CAP = (size_t)64 << 20; /* Far above the size of all known GPUs' files. */
 
 static sooth_status fill_list(device_list *list, const char *directory)
 {

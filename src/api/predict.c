@@ -227,7 +227,7 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
     return SOOTH_OK;
 }
 
-/* Dimensions that the file left open may be why lowering fails. */
+/* Adds notes of the file, because a dimension that it leaves open may be why lowering fails. */
 static void add_file_notes(sooth_error *e, const sooth_model *model)
 {
     for (int32_t i = 0; i < model->source.notes.count; i++)
@@ -282,7 +282,7 @@ sooth_status predict_trial(sooth_model *model, const sooth_predict_options *opti
     return status;
 }
 
-/* A function of its own because it calls setjmp, as make() does. */
+/* A separate function, because it calls setjmp, as make() does. */
 static sooth_status interpolate(fail *f, const memory_trial *one, const memory_trial *other, int64_t batch,
                                 footprint *result, bool *is_known, arena *scratch)
 {
@@ -330,8 +330,6 @@ void sooth_prediction_free(sooth_prediction *prediction)
     arena_free(&prediction->arena);
     free(prediction);
 }
-
-/* Returns the launched kernel with this index in the program; for a view, the next launched kernel. */
 
 sooth_prediction_totals sooth_prediction_totals_of(const sooth_prediction *prediction)
 {
@@ -468,7 +466,7 @@ static sooth_predicted_tensor tensor_at(const program *p, const tensor_id *tenso
         .dtype = dtype_name(t->dtype), .rank = t->rank, .dims = t->dims, .is_weight = t->is_weight};
 }
 
-/* Tensors of a kernel; none after the last kernel. */
+/* Returns the tensors of a kernel; none if `kernel` is after the last one. */
 static device_tensors tensors_of(const sooth_prediction *prediction, size_t index)
 {
     return index < (size_t)prediction->kernel_count ? prediction->lowered->tensors[prediction->kernels[index].index]

@@ -36,7 +36,7 @@ typedef struct arena_mark {
 arena_mark arena_marked(const arena *a);
 void arena_rewind(arena *a, arena_mark mark);
 
-/* `count` zeroed elements of `size` bytes; fails on overflow, at the cap, and when out of memory. */
+/* Returns `count` zeroed elements of `size` bytes. Fails on overflow, at the cap, and if out of memory. */
 void *arena_alloc(arena *a, size_t count, size_t size);
 /* The same without zeroing, for memory that the caller fills at once. Inline, because most allocations are small. */
 enum { ARENA_ALIGN = 16, ARENA_SMALL = 1024 };
@@ -77,8 +77,8 @@ str arena_printf(arena *a, const char *format, ...) __attribute__((format(printf
 #define ARENA_NEW(a, type) ((type *)memset(arena_room((a), 1, sizeof(type)), 0, sizeof(type)))
 #define ARENA_ARRAY(a, type, count) ((type *)arena_alloc((a), (count), sizeof(type)))
 
-/* Appends room for one element to a growing array and returns its address: zeroed, or (_ROOM) uninitialized.
- * Doubling leaves old copies in the arena, at most as large as the array itself. */
+/* Appends room for one element to a growing array and returns its address; the element is zeroed, or with _ROOM
+ * uninitialized. Old copies of the array stay in the arena; together they are at most as large as the array. */
 void arena_grow(arena *a, void **array, int32_t count, int32_t *capacity, size_t size);
 static inline void *arena_push(arena *a, void **array, int32_t *count, int32_t *capacity, size_t size)
 {

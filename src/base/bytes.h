@@ -8,7 +8,7 @@
 typedef struct bytes {
     char *data; /* free() */
     size_t size, capacity;
-    bool failed; /* Out of memory: what was added since is lost. */
+    bool failed; /* Set if out of memory; everything added since is lost. */
 } bytes;
 
 void bytes_add(bytes *b, const void *from, size_t size);
@@ -22,7 +22,7 @@ static inline void bytes_real(bytes *b, double x)
 }
 void bytes_str(bytes *b, str s); /* length, then the text and a NUL */
 
-/* Reading: `at` moves on. Values after the end are 0 and "", and `at->ptr` is NULL from then on. */
+/* Read a value and advance `at`. At the end they return 0 and "", and `at->ptr` becomes NULL. */
 int64_t bytes_take_whole(str *at);
 double bytes_take_real(str *at);
 str bytes_take_str(str *at); /* NUL-terminated, inside the buffer */

@@ -136,7 +136,7 @@ bool csv_real(str s, double *number)
             return false;
         exponent += down ? -power : power;
     }
-    /* Divides by a positive power of ten, because negative powers are inexact; this keeps short decimals exact. */
+    /* Divides by a positive power of ten, because negative powers are inexact. Short decimals are therefore exact. */
     double value = exponent < 0 ? mantissa / pow(10, -exponent) : mantissa * pow(10, exponent);
     *number = negative ? -value : value;
     return p == end && isfinite(value);

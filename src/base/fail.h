@@ -13,7 +13,7 @@ typedef struct fail {
     sooth_error *error; /* Filled before the jump. */
 } fail;
 
-/* The error to fill: the caller's, or `own` if the caller passes none. Resets it to SOOTH_OK. */
+/* Returns the error to fill: the caller's, or `own` if the caller passed none. Resets it to SOOTH_OK. */
 static inline sooth_error *error_or(sooth_error *given, sooth_error *own)
 {
     sooth_error *e = given ? given : own;

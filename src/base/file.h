@@ -11,10 +11,10 @@
 typedef struct file_map {
     const uint8_t *bytes;
     size_t size;
-    int descriptor; /* open while the file is being read; -1 otherwise */
+    int descriptor; /* Open while the file is read; -1 otherwise. */
     void *mapping;  /* memory for munmap, or NULL */
     size_t mapping_size;
-    uint8_t *inflated; /* memory for free; NULL if the file was not compressed */
+    uint8_t *inflated; /* Memory for free(); NULL if the file was not compressed. */
 } file_map;
 
 /* Maps the file at `path` ("-": standard input). The caller owns `map` before the call, so that nothing leaks on

@@ -63,7 +63,7 @@ static bool feed(layer *l)
     return more > 0;
 }
 
-/* Inflates up to `room` bytes into `out`; fewer at the end or after an error. */
+/* Inflates up to `room` bytes into `out`; returns fewer at the end or after an error. */
 static size_t read_layer(layer *l, uint8_t *out, size_t room)
 {
     size_t done = 0;

@@ -62,7 +62,7 @@ static inline bool json_is_null(const json_node *n)
 {
     return !n || n->kind == JSON_NULL;
 }
-/* The string as written in the file, which equals its value unless has_escapes; empty if n is not a string. */
+/* The string as written in the file, which equals its value unless has_escapes is set; empty if n is not a string. */
 static inline str json_text(const json_node *n)
 {
     return json_is(n, JSON_TEXT) ? n->text : (str){0};

@@ -3,8 +3,9 @@
 #include <pthread.h>
 #include <stdlib.h>
 
-enum { RESULTS_AHEAD = 8 };          /* by thread: results that wait because an earlier one is not ready */
-enum { ROUNDS = 25, LESS_EACH = 4 }; /* process 0 computes LESS_EACH rounds less for each other process: it stores */
+enum { RESULTS_AHEAD = 8 }; /* Per thread: results that wait because an earlier one is not ready. */
+/* Process 0 stores results, so it computes LESS_EACH rounds less for each other process. */
+enum { ROUNDS = 25, LESS_EACH = 4 };
 
 typedef struct slot {
     bytes result;
@@ -13,16 +14,16 @@ typedef struct slot {
 
 typedef struct running {
     const ordered_job *job;
-    int *owners;                      /* of a cycle of items */
-    size_t cycle, *own, own_in_cycle; /* positions of the own items */
+    int *owners;                      /* Process that computes each item of a cycle. */
+    size_t cycle, *own, own_in_cycle; /* Positions of this process's own items in the cycle. */
     size_t own_count;
     slot *slots;
     size_t slot_count;
     pthread_mutex_t lock;
     pthread_cond_t has_result, has_room;
-    size_t taken, done; /* own items that threads took, and that were handed over */
+    size_t taken, done; /* Own items that threads have taken, and that have been handed over. */
     bool stops;
-    bool is_alone; /* no thread could be started, as in a browser: the caller computes */
+    bool is_alone; /* True if no thread could be started, as in a browser. The caller then computes. */
 } running;
 
 typedef struct worker {
@@ -33,8 +34,9 @@ typedef struct worker {
 
 /* ---- who computes what ------------------------------------------------------------------------------------------- */
 
-/* In each of some rounds every process has one item, but process 0 not in all of them: storing results takes it about a
- * tenth of the time that computing them takes, so from eight processes on it has none. False: out of memory. */
+/* Assigns the items of a cycle to processes. Every process has one item per round, except process 0, which sits out
+ * some rounds: storing a result takes about a tenth of computing it, so with eight or more processes it computes
+ * nothing. Returns false if out of memory. */
 static bool divide(running *r)
 {
     const ordered_job *job = r->job;

@@ -1,5 +1,5 @@
-/* sha256.h: SHA-256 (FIPS 180-4). Names of kept models come from their bytes, so nobody can make two files with one
- * name. Written here because a library of cryptography would be a dependency for one function. */
+/* sha256.h: SHA-256 (FIPS 180-4). Kept models are named by the digest of their bytes, so nobody can create two files
+ * with one name. Implemented here because a cryptographic library would be a dependency for one function. */
 #ifndef SOOTH_BASE_SHA256_H
 #define SOOTH_BASE_SHA256_H
 

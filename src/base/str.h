@@ -24,7 +24,7 @@ static inline str str_of(const char *zero_terminated)
 }
 
 /* True if the texts are equal. Compares eight bytes at a time without a call, because names are short and compared
- * often. The last eight bytes overlap earlier ones; str_short reads shorter texts. */
+ * often. The last eight bytes overlap earlier ones; str_short() reads shorter texts. */
 static inline uint64_t str_eight(const char *p)
 {
     uint64_t x;

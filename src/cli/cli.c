@@ -116,7 +116,7 @@ int cli_end(cli_output *o, bool done)
         else if (close(o->file - 1) != 0 && !error)
             error = errno;
     }
-    if (!done && !o->error) /* after its own failure, the caller reports the error */
+    if (!done && !o->error) /* After a failure of its own, the caller reports the error. */
         return SOOTH_OK;
     return error ? write_failed(is_standard_output(o) ? "standard output" : o->path, error) : SOOTH_OK;
 }

@@ -15,13 +15,13 @@ enum { TAG = 1 };
 
 static struct job {
     team team;
-    int neighbours; /* processes on this machine */
+    int neighbours; /* Processes on this machine. */
     bool has_agreed, is_working;
-    FILE *messages; /* of a process other than 0, until all agree */
+    FILE *messages; /* Messages of a process other than 0, until all processes agree. */
     int standard_error;
 } job;
 
-/* MPI's own waiting takes a whole core from the threads that compute. */
+/* Sleeps, because MPI's own waiting would occupy a core that threads compute on. */
 static void wait_a_little(void)
 {
     nanosleep(&(struct timespec){.tv_nsec = 100 * 1000}, NULL);
@@ -71,7 +71,7 @@ static void share_data(void *context, void *data, size_t size)
     }
 }
 
-/* All processes meet the same errors; only one of them is to be read. */
+/* Holds messages back: all processes meet the same errors, but only one report should appear. */
 static void hold_messages(void)
 {
     job.messages = tmpfile();
@@ -99,7 +99,7 @@ static void release_messages(bool is_shown)
     job.messages = NULL;
 }
 
-/* mpirun and srun tell their programs how many there are. A program without them is alone, and MPI is not begun. */
+/* True under mpirun or srun, which tell a program the number of its processes. Otherwise MPI is not initialized. */
 static bool is_launched(void)
 {
     return getenv("OMPI_COMM_WORLD_SIZE") || getenv("PMI_SIZE") || getenv("PMIX_RANK");

@@ -304,7 +304,7 @@ static void sum_up(walk_sums *w)
     s->finding_count = (size_t)w->findings.count;
 }
 
-/* Reads the table `meta`, and checks what it says about the set. */
+/* Reads the table `meta` and checks its facts against the set. */
 static void read_facts(walk_sums *w, dataset_file *file)
 {
     dataset_summary *s = &w->summary;

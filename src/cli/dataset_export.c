@@ -20,7 +20,7 @@ typedef struct exporting {
     text text; /* output of CSV and JSON lines */
     json json;
     bool failed, has_graph, has_label;
-    set_graph_row row; /* graph of the current labels; its texts are in `scratch` */
+    set_graph_row row; /* Graph to which the current labels belong; its texts are in `scratch`. */
     struct {
         set_operator *items;
         int32_t count, capacity;
@@ -277,7 +277,7 @@ enum {
 };
 enum { STATIC_FEATURES = 7, LABEL_NUMBERS = 10, TEXTS = 16 };
 
-/* Returns a text of the arrays, whose length is measured first; NULL if the column is none. */
+/* Returns a text for a text column of the arrays, whose lengths are measured first; NULL for other columns. */
 static const char *text_of(int what, const set_graph_row *g, const set_label *l, char room[256])
 {
     const set_setting *s = l ? &l->setting : NULL;
@@ -387,7 +387,7 @@ static void put_graph_column(exporting *e, const set_graph_row *row)
     case NODE_FLOPS:
         npz_put(z, g.flops, n * sizeof *g.flops);
         break;
-    default: /* ends of edges; their beginnings come first */
+    default: /* EDGE_FROM or EDGE_TO. */
         for (int32_t i = 0; i < g.edge_count; i++)
             put_whole(e, g.edges[i][e->column.what == EDGE_TO]);
         break;

@@ -364,7 +364,7 @@ static bool add_label(dataset_file *f, int64_t graph, const set_label *l)
     return done(s);
 }
 
-/* Leaves out a label that cannot be predicted and sets *why; the graph stays. */
+/* Adds the graphs of an item and their labels. A label that cannot be predicted is omitted and sets *why. */
 static bool add_graphs(dataset_file *f, str *at, int64_t count, const char **why)
 {
     for (int64_t i = 0; i < count; i++) {

@@ -1,5 +1,4 @@
-/* dataset_make.c: `sooth dataset make`: which graphs, which labels; draws or lists the items and writes their
- * results. */
+/* dataset_make.c: `sooth dataset make`: draws or lists the items of a data set, and writes their graphs and labels. */
 #include "cli/cluster.h"
 #include "cli/dataset_args.h"
 #include "cli/lock.h"
@@ -99,7 +98,7 @@ static int check_settings(making *m)
         if (status == SOOTH_OK)
             m->weights = arena_str(&m->in.arena, str_of(sooth_prediction_totals_of(prediction).weights)).ptr;
         sooth_prediction_free(prediction);
-        /* such as fp8 on a GPU without fp8 units; its labels contain the error */
+        /* Such as fp8 on a GPU without fp8 units; its labels contain the error. */
         if (status == SOOTH_ERROR_UNSUPPORTED)
             status = SOOTH_OK;
     }
@@ -299,7 +298,7 @@ static int report_end(const making *m, const dataset_begun *begun, int64_t graph
     return code;
 }
 
-/* Process 0 has the file, and tells the others where to begin. */
+/* Process 0 has the file and tells the others where to begin. */
 static int open_set(making *m, dataset_begun *begun, output_lock *lock)
 {
     int code = lock_take(lock, "dataset", m->args->output);

@@ -37,7 +37,7 @@ typedef struct eval_job {
     int path_count;
     bool as_json;
     rows_options rows;
-    double left_share; /* share of rows that `sooth learn` leaves out; 0: every row */
+    double left_share; /* Share of rows that `sooth learn` left out; 0: every row. */
 } job;
 
 /* ---- the list of --by -------------------------------------------------------------------------------------------- */

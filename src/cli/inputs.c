@@ -10,9 +10,9 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-enum { MOST_DEPTH = 16 }; /* limit for directories, because a link may lead into itself */
+enum { MOST_DEPTH = 16 }; /* Limits directory levels, because a link may lead into itself. */
 
-/* File name endings that a directory is searched for. A file named directly is read whatever its ending. */
+/* Endings of the files that a directory is searched for. A file named directly is read whatever its ending. */
 static const char *const ENDINGS[] = {".onnx",   ".pt",      ".pth",       ".pt2",     ".pb",   ".pbtxt",
                                       ".tflite", ".keras",   ".h5",        ".mlmodel", ".cfg",  ".prototxt",
                                       ".param",  ".mlir",    ".stablehlo", ".hlo",     ".gguf", ".safetensors",
@@ -155,7 +155,7 @@ static void add_list(inputs *in, const char *path)
 
 /* ---- accuracies -------------------------------------------------------------------------------------------------- */
 
-/* Returns the file's name without folders and endings, which tables of accuracies use for a network. A resolution
+/* Returns the file's name without folders and endings: the name of a network in tables of accuracies. A resolution
  * such as "@224" is removed too, and returned separately. */
 static str plain_name(const sooth_survey_network *n)
 {
@@ -221,7 +221,7 @@ static void join_accuracies(inputs *in, const char *path)
 
 /* ---- all of it --------------------------------------------------------------------------------------------------- */
 
-/* Lists only networks with names of their own, because families stand for many. */
+/* Lists only networks with names of their own; a family stands for many. */
 static void add_zoo(inputs *in)
 {
     const char *name;

@@ -69,7 +69,7 @@ static int run(const char *path, const model_args *args, const sooth_report_opti
     model_dims dims;
     model_file file;
     sooth_error error;
-    /* checked first, so that a mistyped option is reported before a large file is read */
+    /* Checked first, so that a mistyped option is reported before a large file is read. */
     int code = model_dims_read("inspect", args, &dims);
     if (code != SOOTH_OK)
         return code;

@@ -9,8 +9,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* True if the descriptor still is the file of that name: its previous holder may have removed the file between open
- * and lock. */
+/* True if the descriptor still is the file of that name: its previous holder may have removed the file after it was
+ * opened and before it was locked. */
 static bool is_named(const output_lock *l)
 {
     struct stat own, named;

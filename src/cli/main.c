@@ -68,7 +68,7 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
     signal(number, SIG_DFL); /* another cause: the fault recurs at once and ends the program */
 }
 
-/* Commands over many networks may be one of several processes. */
+/* Commands over many networks may run on several processes. */
 static int run_command(const command *c, int argc, char **argv)
 {
     bool is_set = c->run == dataset_main && argc > 1 && strcmp(argv[1], "make") == 0;

@@ -12,7 +12,7 @@
 #include <stdlib.h>
 
 static const char *const FORMATS[] = {"table", "json", "csv", NULL}; /* in the order of sooth_format */
-enum { DEFAULT_IMAGES = 64, SIDE = 224 }; /* files, and pixels that networks for ImageNet get */
+enum { DEFAULT_IMAGES = 64, SIDE = 224 }; /* Number of images, and their side in pixels for ImageNet's networks. */
 static const double RATE = 0.001, MOMENTUM = 0.9;
 
 static void help(const option *options, size_t count)
@@ -29,7 +29,7 @@ static void help(const option *options, size_t count)
 
 typedef struct measure_args {
     const char *output, *save, *load;
-    file_map map; /* of --load */
+    file_map map; /* File of --load. */
     cli_output saved;
     int64_t threads, warmup, repeat, images, workers;
     bool layers, compares, host, is_loading;
@@ -60,7 +60,7 @@ static int write_answer(const measure_args *args, const sooth_model *model, cons
     return code;
 }
 
-/* Measures in an arena of its own; a failure of the library ends here. */
+/* Measures in an arena of its own; failures of the library are caught here. */
 static int measure_model(measure_args *args, const char *path, sooth_model *model)
 {
     sooth_error error = {0};
@@ -105,7 +105,7 @@ static const char *directory_for_files(void)
     return directory && *directory ? directory : "/tmp";
 }
 
-/* A file of this machine, as in data/hosts. */
+/* Writes a host file of this machine, as in data/hosts. */
 static int write_host(const measure_args *args)
 {
     sooth_error error = {0};

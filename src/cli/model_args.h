@@ -10,7 +10,7 @@ typedef struct model_args {
     option_list dims, shapes, skips, fuses;
 } model_args;
 
-/* Rows for the array of options: first all dimensions except the batch, then all. */
+/* Rows of an array of options: all dimensions except the batch, and all dimensions. */
 #define DIMENSION_OPTIONS(args)                                                                                        \
     NUMBER_OPTION("seq", &(args)->seq, "N", 1, INT32_MAX,                                                              \
                   "tokens of a language model in this pass; the same as --dim seq=N"),                                 \

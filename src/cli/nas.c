@@ -56,7 +56,7 @@ static int read_limit(const char *name, const char *text, double *limit)
     return cli_usage("nas", "--%s takes a number above 0, not '%.60s'", name, text);
 }
 
-/* Returns the table that an argument names. Reads it once, even if several queries name it. */
+/* Returns the table that an argument names. Every table is read once, even if several queries name it. */
 static nas_column_table table_of(nas_context *c, const char *argument, const char *otherwise)
 {
     for (int32_t i = 0; i < c->tables.count; i++)
@@ -86,7 +86,7 @@ static int read_prune(nas_context *c, const char *text, sooth_nas_options *o)
         return cli_usage("nas", "--prune takes a share from 0.001%% to 100%%, not '%.60s'", colon + 1);
     o->prune_share = percent / 100;
     o->prune_by = arena_str(&c->arena, (str){text, (size_t)(colon - text)}).ptr;
-    if (strchr(o->prune_by, '.')) { /* a name with a dot is a file */
+    if (strchr(o->prune_by, '.')) { /* A name with a dot is a file. */
         c->columns[SOOTH_NAS_METRIC] = table_of(c, o->prune_by, "metric");
         o->has_column[SOOTH_NAS_METRIC] = true;
         o->prune_by = "table";

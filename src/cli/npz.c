@@ -31,14 +31,14 @@ static void number(npz *z, uint64_t x, int size)
     raw(z, digits, (size_t)size);
 }
 
-/* What the local header and the directory have in common. */
+/* Writes the fields that the local header and the directory share. */
 static void common(npz *z, uint32_t crc)
 {
     number(z, 45, 2); /* version that reads ZIP64 */
-    number(z, 8, 2);  /* the checksum follows the data */
+    number(z, 8, 2);  /* The checksum follows the data. */
     number(z, 0, 2);  /* stored */
     number(z, 0, 2);
-    number(z, 0x21, 2); /* 1980-01-01: the same bytes every time */
+    number(z, 0x21, 2); /* 1980-01-01, so that the bytes are the same every time. */
     number(z, crc, 4);
     number(z, IN_ZIP64, 4);
     number(z, IN_ZIP64, 4);

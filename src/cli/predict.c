@@ -93,7 +93,7 @@ static int read_batches(question *q, const char *list)
 
 /* ---- answering --------------------------------------------------------------------------------------------------- */
 
-/* Keeps a combination that cannot run as a refusal beside the others. A system error ends the command. */
+/* Lists a combination that cannot run as a refusal. A system error ends the command. */
 static int refuse(question *q, const sooth_gpu *gpu, int64_t batch, const sooth_error *why)
 {
     if (why->code != SOOTH_ANSWER_NO && why->code != SOOTH_ERROR_USAGE && why->code != SOOTH_ERROR_UNSUPPORTED)
@@ -247,7 +247,7 @@ static int answer(question *q, const model_args *dimensions)
     if (!q->predictions || !q->refusals || !q->reasons)
         return cli_fail(SOOTH_ERROR_SYSTEM, "predict", "out of memory");
     model_file file;
-    /* checked first, so that errors appear before a large file is read */
+    /* Checked first, so that errors appear before a large file is read. */
     int code = model_dims_read("predict", dimensions, &q->dims);
     if (code == SOOTH_OK)
         code = model_load(q->path, &file);
@@ -321,7 +321,7 @@ static int with_resources(question *q, predict_args *args, const char *queries)
     return code;
 }
 
-/* Returns why operands and options contradict each other; NULL if they do not. */
+/* Returns how operands and options contradict each other; NULL if they do not. */
 static const char *misuse(int operands, bool has_queries, bool has_shapes, const question *q)
 {
     if (q->where.by_estimate && !q->asks_fit && !q->asks_batch)

@@ -12,7 +12,7 @@ typedef struct predict_args {
     sooth_predict_options options;
 } predict_args;
 
-/* Rows for the array of options: those that set sooth_predict_options. */
+/* Rows of an array of options that set sooth_predict_options. */
 #define SETTING_OPTIONS(where)                                                                                         \
     TEXT_OPTION("precision", &(where)->precision, "NAME",                                                              \
                 "fp32, tf32, fp16, bf16, amp (autocast to fp16, the default), amp-bf16,\nint8, fp8, int4"),            \

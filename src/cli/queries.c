@@ -17,7 +17,7 @@
 static const size_t ARENA_CAP = ARENA_GIB(8);
 enum { MESSAGE_ROOM = 800 }; /* room for a sooth_error and its prefix */
 
-/* Columns that are read. */
+/* Columns of the table of questions. */
 typedef enum column {
     GRAPH,
     BATCH,
@@ -52,7 +52,7 @@ typedef struct query {
     } dims; /* dimensions of `binding` */
     sooth_predict_options options;
     char error[MESSAGE_ROOM]; /* reason if there is no answer; otherwise "" */
-    bool is_of_system;        /* a system error, so the row may be correct */
+    bool is_of_system;        /* True if a system error is the reason, so the row may be correct. */
     sooth_interval latency_ms, memory_mib, energy_j;
     double utilization, co2_g;
 } query;
@@ -84,7 +84,7 @@ typedef struct queries {
         int32_t count, capacity;
     } named_gpus;
     query **by_graph; /* rows to predict, sorted by network, then by batch */
-    size_t *first;    /* first row of each network in by_graph, and the end */
+    size_t *first;    /* First row of each network in by_graph; then the number of rows. */
     size_t graph_count;
     int columns[COLUMN_COUNT];
     str header;
@@ -180,7 +180,7 @@ static const char *read_dimensions(queries *q, query *x)
         return "seq is not a whole number of at least 1";
     if (!number_or(q, PAST, 0, given->past, &past))
         return "past is not a whole number";
-    /* the dimensions of --seq and --past come after these */
+    /* The dimensions of --seq and --past follow these. */
     for (size_t i = 0; !field(q, DIMS).len && i < given->dims.count; i++)
         add_dim(q, x, str_of(q->dims.dims[i].name), q->dims.dims[i].value);
     if (!add_dims(q, x, field(q, DIMS)))
@@ -203,7 +203,7 @@ static const char *read_query(queries *q, query *x)
     x->options.runtime = text_or(q, RUNTIME, given->runtime);
     x->options.mode = text_or(q, MODE, given->mode);
     x->options.optimizer = text_or(q, OPTIMIZER, given->optimizer);
-    /* tables of measured rows have "unknown" if the optimizer was not recorded */
+    /* Tables of measured rows contain "unknown" if the optimizer was not recorded. */
     if (str_is(field(q, OPTIMIZER), "unknown"))
         x->options.optimizer = given->optimizer;
     x->options.stack = text_or(q, STACK, given->stack);

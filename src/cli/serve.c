@@ -22,7 +22,8 @@ static void help(const option *options, size_t count)
          "      http://127.0.0.1:8080/v1/predict");
 }
 
-/* The page beside the program: in the build directory, or installed. NULL: there is none. */
+/* Finds the files of the page: in the build directory beside the program, or installed. Returns NULL if there are
+ * none. */
 static const char *find_page(char *room, size_t size)
 {
     static const char *const PLACES[] = {"web", "../share/sooth/web"};

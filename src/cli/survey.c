@@ -11,7 +11,7 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-/* Data-centre and desktop GPUs of three generations, as a default. */
+/* Default: data-centre and desktop GPUs of three generations. */
 static const char DEFAULT_GPUS[] = "t4,rtx-3090,a100-sxm4-40gb,l4,rtx-4090,h100-sxm5-80gb";
 static const char DEFAULT_BATCHES[] = "1,8,64";
 

@@ -1,4 +1,4 @@
-/* sweep.c: `sooth sweep`: predicts every combination of a plan into an SQLite file, and reports what was found. */
+/* sweep.c: `sooth sweep`: predicts every combination of a plan into an SQLite file and reports the results. */
 #include "cli/cluster.h"
 #include "cli/inputs.h"
 #include "cli/lock.h"
@@ -28,7 +28,7 @@ typedef struct sweeping {
     const study_plan *plan;
     const sweep *sweep;
     sweep_file *file;
-    size_t first; /* chunk of this run */
+    size_t first; /* First chunk of this run. */
     int code;
     bool shows_progress;
     double began_s, shown_s;
@@ -124,7 +124,7 @@ static int prepare(sweeping *s, const char *path, sooth_gpus *gpus, const sooth_
                                                    : cli_fail(in->error.code, "sweep", "%s", in->error.message);
     s->plan = study_plan_open(path, &in->arena, &in->fail);
     const char *names = s->args->lists[STUDY_GPU] ? s->args->lists[STUDY_GPU] : s->plan->lists[STUDY_GPU];
-    const fail outer = in->fail; /* inputs_read_gpus() overwrites the jump */
+    const fail outer = in->fail; /* inputs_read_gpus() overwrites the jump. */
     int code = inputs_read_gpus(in, gpus, names ? names : DEFAULT_GPU);
     in->fail = outer;
     if (code != SOOTH_OK)
@@ -138,7 +138,7 @@ static int prepare(sweeping *s, const char *path, sooth_gpus *gpus, const sooth_
     return SOOTH_OK;
 }
 
-/* Process 0 has the file, and tells the others where to begin. */
+/* Process 0 has the file and tells the others where to begin. */
 static int open_file(sweeping *s, output_lock *lock)
 {
     int code = lock_take(lock, "sweep", s->args->database);

@@ -27,9 +27,9 @@ typedef enum statement { ADD_NETWORK, ADD_POINT, SET_FACT, GET_FACT, GET_SPEC, S
 struct sweep_file {
     sqlite3 *base;
     const char *path;
-    char network_sql[MOST_SQL]; /* depends on the choices of the plan */
+    char network_sql[MOST_SQL]; /* Its columns are the choices of the plan. */
     sqlite3_stmt *statements[STATEMENTS];
-    size_t pending; /* points of the open transaction */
+    size_t pending; /* Points in the open transaction. */
     char *first_error;
 };
 
@@ -125,7 +125,7 @@ typedef struct choices {
     int count;
 } choices;
 
-/* The choices of all families, each once; batch and dim.NAME are in columns of their own or needless. */
+/* Lists the choices of all families, each once. `batch` and dimensions have columns of their own. */
 static choices choices_of(const sweep *s)
 {
     choices c = {.count = 0};
@@ -327,7 +327,7 @@ static bool add_network(sweep_file *f, const sweep *sw, const sweep_family *fami
         double real = value ? strtod(value, &end) : 0;
         if (!value)
             sqlite3_bind_null(s, 9 + i);
-        else if (end > value && !*end) /* numbers compare as numbers */
+        else if (end > value && !*end) /* Numbers are stored as numbers, so that they compare as such. */
             sqlite3_bind_double(s, 9 + i, real);
         else
             sqlite3_bind_text(s, 9 + i, value, -1, SQLITE_STATIC);
@@ -359,7 +359,7 @@ static int commit(sweep_file *f)
     return run(f, "COMMIT") ? SOOTH_OK : fail_file(f);
 }
 
-/* A lack of memory is no answer about a network. */
+/* True if memory ran out, which says nothing about the network. */
 static bool is_passing(const char *error)
 {
     return strstr(error, "out of memory") != NULL;

@@ -18,11 +18,11 @@ typedef struct setting_sums {
     size_t front_count;
 } setting_sums;
 
-/* Means of a logarithm or a share for each row and column. */
+/* Means of a latency's logarithm, or of a share, by row and column. */
 typedef struct map_sums {
     sweep_map shown;
     size_t family;
-    int32_t row_choice, column_choice; /* row_choice -1: rows are settings */
+    int32_t row_choice, column_choice; /* If row_choice is -1, the rows are settings. */
     double *sums, *counts;
 } map_sums;
 
@@ -32,7 +32,7 @@ typedef struct summing {
     map_sums maps[MOST_MAPS];
     size_t map_count;
     sweep_summary *summary;
-    uint64_t last_network; /* whose genes these are */
+    uint64_t last_network; /* Network to which these genes belong. */
     genes genes;
     size_t family;
 } summing;
@@ -76,7 +76,8 @@ static map_sums *add_map(summing *s, size_t family, int32_t rows, int32_t column
     return m;
 }
 
-/* Of each family: GPUs against the batch, or its last choice; and its first two choices against each other. */
+/* Selects two maps per family: GPUs against the batch (or the last choice), and the first two choices against each
+ * other. */
 static void choose_maps(summing *s, arena *a)
 {
     for (size_t f = 0; f < s->sweep->family_count && s->map_count + 2 <= MOST_MAPS; f++) {
@@ -111,14 +112,14 @@ static void choose_maps(summing *s, arena *a)
 
 /* ---- sums -------------------------------------------------------------------------------------------------------- */
 
-/* The front is by latency, and MACs rise with it. */
+/* Points arrive in any order; the front is sorted by latency, and MACs rise along it. */
 static void add_to_front(setting_sums *s, const sweep_found *p)
 {
     size_t at = 0;
     while (at < s->front_count && s->front[at].found.latency_ms <= p->latency_ms)
         at++;
     if (at && s->front[at - 1].found.macs >= p->macs)
-        return; /* another one has as many in no more time */
+        return; /* Another point has as many MACs and is not slower. */
     size_t end = at;
     while (end < s->front_count && s->front[end].found.macs <= p->macs)
         end++;

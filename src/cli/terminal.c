@@ -5,7 +5,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-/* A chosen locale other than UTF-8 gets plain ASCII; without a locale, terminals are assumed to read UTF-8. */
+/* A locale other than UTF-8 gets plain ASCII; without a locale, the terminal is assumed to read UTF-8. */
 static bool wants_ascii(void)
 {
     static const char *const names[] = {"LC_ALL", "LC_CTYPE", "LANG"};

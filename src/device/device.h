@@ -81,11 +81,11 @@ typedef struct device_field_info {
     bool is_required;
 } device_field_info;
 
-const device_field_info *device_fields(void); /* Has DEVICE_FIELD_COUNT rows. */
+const device_field_info *device_fields(void); /* `none`, which is 0, is allowed if `least` is 0. */
 
 typedef struct sooth_gpu {
-    str file;                           /* file name, for people */
-    bool is_other;                      /* a shipped GPU's name with other numbers: measurements do not apply */
+    str file;      /* file name, for people */
+    bool is_other; /* True if it has a shipped GPU's name but other numbers; measurements of that GPU do not apply. */
     str texts[DEVICE_FIRST_NUMBER];     /* empty if the file does not state it */
     double numbers[DEVICE_FIELD_COUNT]; /* indexed by field; NAN: unknown */
     str origins[DEVICE_FIELD_COUNT];    /* origin of each value; empty if the file does not state it */

@@ -76,7 +76,7 @@ static str file_text(device_list *list, const char *path)
     return text;
 }
 
-/* True if the file has the name of a shipped GPU but other numbers, which makes it another GPU. */
+/* True if the file has the name of a shipped GPU but other numbers, so that it describes another GPU. */
 static bool is_other(const device_list *list, const device *d)
 {
     const device *known = device_list_find(list, d->texts[DEVICE_NAME]);
@@ -118,7 +118,7 @@ void device_list_add_directory(device_list *list, const char *path)
     if (files.count)
         /* sorted, so that the order is the same everywhere */
         qsort(files.items, (size_t)files.count, sizeof *files.items, by_name);
-    for (int pass = 0; pass < 2; pass++) /* reads slices in the first pass and the GPUs that have them in the second */
+    for (int pass = 0; pass < 2; pass++) /* The first pass reads slices, the second the GPUs that have them. */
         for (int32_t i = 0; i < files.count; i++) {
             str prefix = arena_printf(&list->arena, "%.*s: ", STR_ARG(files.items[i]));
             bool has_slices = str_ends(files.items[i], "/mig.txt");

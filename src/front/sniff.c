@@ -10,7 +10,7 @@ static const front_end FRONT_ENDS[] = {
     {gguf_sniff, gguf_read},
     {safetensors_sniff, safetensors_read},
     {tflite_sniff, tflite_read},
-    {coreml_sniff, coreml_read}, /* before ONNX: both begin with a version */
+    {coreml_sniff, coreml_read}, /* Before ONNX: both begin with a version. */
     {openvino_sniff, openvino_read},
     {paddle_sniff, paddle_read},
     {paddle_pir_sniff, paddle_pir_read},
@@ -38,8 +38,7 @@ static bool starts_with(const uint8_t *bytes, size_t size, const char *text)
 }
 
 /* If the bytes are the start of a truncated protobuf model, returns the smallest possible size of the whole file,
- * otherwise 0. Model messages begin with field 1: a small version, or an operator or node, which begins with its
- * name. */
+ * otherwise 0. A model begins with field 1: a small version, or an operator or node, which begins with its name. */
 static uint64_t protobuf_cut_at(const uint8_t *bytes, size_t size)
 {
     enum { VARINT = 0, PART = 2, MOST_FIELDS = 64, MOST_NUMBER = 1000, LARGEST_VERSION = 100, HEAD = 16 };

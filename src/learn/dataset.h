@@ -91,8 +91,8 @@ typedef struct lists {
 /* Records the stacks, GPUs, operators and feature ranges that a training sees. */
 void dataset_seen(dataset *d, const lists *l);
 
-/* True if the row's architecture or operator shape is in the hold-out share. A hash decides, so the rows are always the
- * same. */
+/* True if the row's architecture or operator shape is in the hold-out share. A hash decides, so every training holds
+ * out the same rows. */
 uint64_t architecture_hash(const measured_row *r, arena *a);
 bool row_is_left(const measured_row *r, uint64_t architecture, double share);
 

@@ -10,7 +10,7 @@
 #include <stdatomic.h>
 #include <stdlib.h>
 
-/* The clock coefficients change times, not power. They come last and have their own fit. */
+/* Clock coefficients change times, not power. They come last and are fitted separately. */
 enum {
     FITTED = POWER_CAP + 1,
     ZEROS = FITTED, /* share of the power above the base that remains when weights are zeros */
@@ -392,7 +392,7 @@ static void prior_of(int parameter, double *mean, double *spread)
     }
 }
 
-/* Error of a row that weighs as much as a parameter one prior spread away. */
+/* A row with this error weighs as much as a parameter that is one prior spread off. */
 static const double ROW_SPREAD = 0.1;
 
 static double prior_cost(const parameters *p)
@@ -511,7 +511,7 @@ static bool fit_parameters(fit_job *j)
     return has_memory;
 }
 
-/* Fits the sensor constants on rows whose readings are mixtures. Their own powers come from a fit to the other rows. */
+/* Fits the sensor constants on rows whose readings are mixtures. A fit to the other rows gives their own powers. */
 static bool fit_sensor(fit_job *j)
 {
     power_model m = model_of(j->f, &j->p);

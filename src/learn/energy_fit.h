@@ -24,8 +24,8 @@ typedef struct energy_score {
     str source;
     energy_kept kept;
     bool is_sound; /* false: the source says that the reading mixes in other power */
-    score power;   /* power, from measured times */
-    score energy;  /* energy, from predicted times */
+    score power;   /* Power, from measured times. */
+    score energy;  /* Energy, from predicted times. */
 } energy_score;
 
 typedef struct energy_fit {
@@ -50,9 +50,9 @@ void energy_fit_rows(energy_fit *fit, measured_rows *const *tables, int table_co
 /* Frees the data of threads, also after a failure. Call it before the arena is freed. */
 void energy_fit_free(energy_fit *fit);
 
-/* Ratio of measured to predicted kernel time in a run of `measured_ms`. In a run shorter than predicted the host was
- * faster, and kernels that fit keep their times. In a longer run the host takes its predicted share, and beyond a
- * limit the device waits. */
+/* Ratio of measured to predicted kernel time in a run of `measured_ms`. If the run was shorter than predicted, the
+ * host was faster; kernels that fit into the run keep their times. If it was longer, the host takes its predicted
+ * share, and beyond a limit the device waits. */
 double energy_stretch(double measured_ms, double latency_ms, double device_ms);
 
 /* Returns the coefficients in the file format of power_model_read(). */

@@ -13,12 +13,12 @@ typedef struct interval_row {
     double weight;
     int source; /* 0 to INTERVAL_MAX_SOURCES - 1 */
     power_work_kind kind;
-    bool is_new; /* the fit also held out the row's GPU */
+    bool is_new; /* The fit also held out the row's GPU. */
 } interval_row;
 
 enum { INTERVAL_MAX_SOURCES = 32 };
 
-/* Half-width of the 90 % interval from the rows of all sources except `without` (-1: no exception). `a` is scratch
+/* Half-width of the 90 % interval from the rows of all sources except `without` (-1: all sources). `a` is scratch
  * memory. */
 double interval_half(const interval_row *rows, size_t count, bool is_new, power_work_kind kind, int without, arena *a);
 

@@ -31,7 +31,7 @@ typedef struct eval_worker {
     sooth_error error;
     arena scratch;
     sooth_model *model;  /* the loaded model */
-    sooth_error trouble; /* a system error; rows are not to blame */
+    sooth_error trouble; /* A system error, which no row caused. */
 } eval_worker;
 
 typedef struct eval_run {
@@ -60,7 +60,8 @@ static void refuse(eval_run *run, eval_row *row, size_t worker, const sooth_erro
 
 /* ---- one row ----------------------------------------------------------------------------------------------------- */
 
-/* Energy under the row's power limit, plus that of other GPUs that wait. A single operator never waits for the host. */
+/* Energy under the row's power limit, plus the energy of other GPUs that idle. A single operator never waits for the
+ * host. */
 static void answer_energy(const eval_run *run, eval_row *row, const program *program, prediction *p, arena *a)
 {
     const measured_row *m = row->row;
@@ -87,7 +88,8 @@ static void answer_program(eval_run *run, eval_row *row, sooth_model *model, con
         p = predict_program(run->with, program, &works, where, a);
         if (model)
             limit_by_alternatives(p, model, run->with, where, a);
-        added_ms = row->row->kernels ? added_ms : 0; /* the fixed time of a network's stack includes the input's copy */
+        /* The stack's fixed time of a network already includes copying the input. */
+        added_ms = row->row->kernels ? added_ms : 0;
         scale = 1;
     }
     if (run->out->seen)

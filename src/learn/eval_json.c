@@ -29,7 +29,7 @@ static void metric(json *j, const char *name, const score *s)
     json_close(j, '}');
 }
 
-/* Writes the latency figures twice: directly, and as `latency_ms` like the other metrics. */
+/* Writes the latency figures twice: as members of the object, and under `latency_ms` like the other metrics. */
 static void latency(json *j, const char *key, const score *s)
 {
     json_key(j, key);

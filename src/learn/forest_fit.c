@@ -7,7 +7,7 @@
 
 enum { BINS = FOREST_EDGES + 1 };
 
-/* Learning rate; largest residual, so that outliers do not dominate; regularization, in rows per leaf; fewest rows
+/* Learning rate; bound on residuals, so that outliers do not dominate; regularization, in rows per leaf; fewest rows
  * per leaf. Tuned on held-out products, together with the features and the number of trees. */
 static const float SHRINK = 0.2F, MOST_OFF = 0.05F, PULL = 1;
 static const float LEAST_ROWS = 6;

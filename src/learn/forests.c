@@ -7,7 +7,7 @@
 
 enum { LEAST_ROWS = 1000, ANY_GPU = -1 };
 
-/* Smallest share of a row's time for a kernel to train on. Below it, the row says little about the kernel. */
+/* Kernels with a smaller share of a row's time are not trained on, because the row says little about them. */
 static const float LEAST_SHARE = 0.05F;
 
 static bool belongs(const dataset *d, const example *e, work_group g, int gpu)
@@ -42,7 +42,7 @@ static void release(gathered *rows)
     free(rows->weight);
 }
 
-/* Data to grow forests from: the trained networks and the rows. */
+/* Data from which forests grow: the trained networks and the rows. */
 typedef struct ground {
     const trainer *t;
     const dataset *data;
@@ -51,7 +51,7 @@ typedef struct ground {
     const float *errors; /* errors of the rows, in the order of `order` */
 } ground;
 
-/* Collects the rows of one group and GPU; none if they are too few. Returns false if out of memory. */
+/* Collects the rows of one group and GPU; collects none if there are too few. Returns false if out of memory. */
 static bool gather(gathered *rows, const ground *from, work_group g, int gpu, uint32_t *stacks)
 {
     size_t room = 0;

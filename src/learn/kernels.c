@@ -1,6 +1,6 @@
-/* kernels.c: packs works into bytes. A column is a number that every work has. Its few distinct values are in a
- * table, and a work stores indices of one to five bytes. Zero columns are omitted; the set of nonzero columns is a
- * table value too. */
+/* kernels.c: packs works into bytes. A column is a number that every work has. A table lists the few distinct values
+ * of a column, and a work stores indices of one to five bytes into it. Columns that are zero are omitted; which
+ * columns are nonzero is a table value too. */
 #include "learn/kernels.h"
 
 #include <pthread.h>
@@ -159,7 +159,7 @@ static uint32_t bits_of(float x)
     return bits;
 }
 
-/* Splits a work into columns. The features that repeat the cache reuse are stored only as a difference. */
+/* Splits a work into columns. Features that repeat the cache reuse are stored as differences from it. */
 static void spread(const work *w, uint32_t columns[COLUMNS])
 {
     const double doubles[DOUBLES] = {w->flops,   w->macs,    w->bytes,    w->weight_bytes, w->gemm[0], w->gemm[1],

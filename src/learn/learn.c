@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-/* GPUs held out of the first training, one per generation that has whole networks, to measure transfer to new GPUs. */
+/* GPUs held out of the first training to measure transfer to new GPUs: one per generation that has whole networks. */
 static const char *const GPUS_APART[] = {"rtx-4090", "titan-rtx", "v100-sxm2-16gb", "a100-pcie-40gb", NULL};
 
 /* Evaluating the hold-out rows costs as much as a fifth of an epoch, so it runs only every few epochs. */
@@ -26,7 +26,7 @@ typedef struct lessons {
     int32_t *apart, apart_count;
     int *stack, *gpu; /* original stack and GPU of each example, because a training hides those it does not see */
     bool *is_family_apart;
-    bool goes_on; /* the last training continues the one that held out architectures */
+    bool goes_on; /* True if the last training continues the one that held out architectures. */
     float *errors;
     double started;
     training_identity identity;
@@ -417,8 +417,8 @@ static bool train_stage(lessons *l, learn_stage stage, int from_epoch)
                       "the training diverged: its loss is not a number; try a smaller --rate");
         if (l->apart_count && ((epoch + 1) % LOOK_EVERY == 0 || epoch + 1 == r.epochs)) {
             look(l, &r);
-            /* A training on all rows has no hold-out rows to find the best epoch for new GPUs. It uses the last
-             * epoch, and so does the training that measures its error. */
+            /* A training on all rows has no hold-out rows that could select the best epoch for new GPUs, so it uses
+             * its last epoch. The training that measures its error does the same. */
             if (r.bounded_error < l->trainer.best_error || is_for_new_gpus(stage)) {
                 l->trainer.best_error = r.bounded_error;
                 memcpy(l->trainer.best, l->trainer.average, bytes);
@@ -700,7 +700,7 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
         forests_forget(data);
         if (!train_stage(&l, (learn_stage)stage, epoch))
             return NULL;
-        /* trees are grown on operators; the other trainings are evaluated on networks and new GPUs */
+        /* Forests are grown on operators; the other trainings are evaluated on networks and new GPUs. */
         if (stage == STAGE_NETWORKS) {
             forest_set grown = forests_grow(&l.trainer, data, l.seen.operators, l.seen.operator_count, &watch, a);
             if (options->stop && *options->stop)

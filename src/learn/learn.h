@@ -39,8 +39,7 @@ typedef struct learn_options {
     const char *leave_families;
     double leave_share; /* share of architectures and operator shapes that no training sees (row_is_left) */
     void (*progress)(void *context, const learn_report *report); /* may be NULL */
-    void (*growing)(void *context, int done, int all);           /* progress of the trees after a training; may be
-                                                                  * NULL */
+    void (*growing)(void *context, int done, int all); /* Progress of the forests after a training; may be NULL. */
     /* Called for each hold-out row after its training; `kind` as in weights.h. May be NULL. */
     void (*apart)(void *context, const char *why, const example *e, int kind, double error);
     void *context;

@@ -203,7 +203,7 @@ static void read_label(table_reader *t, measured_row *row, const int *columns)
     if (mig.len && row->where.device)
         set_slice(t, row, mig);
     setting_settle(&row->where);
-    row->where.on_own_host = row->source.len > 0; /* as for a user's call */
+    row->where.on_own_host = row->source.len > 0; /* A row without a source is predicted like a user's call. */
     source_follow(&row->where, row->source, t->fail);
     row->copies_input = str_starts(row->source, "torchvision");
     table_positive(t, row, columns[LABEL_LATENCY], "latency_ms", &row->latency_ms);

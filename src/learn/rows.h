@@ -9,12 +9,12 @@
 typedef struct measured_row {
     int32_t line; /* line number in the file, from 1 */
     str name;     /* name of the network or operator */
-    str graph;    /* path that can be opened, or "zoo:…"; empty for an operator */
+    str graph;    /* Path to open, or "zoo:…"; empty for an operator. */
     str family;   /* family of the architecture (row_family); for an operator row, the operator */
     str gpu;
     str source;
     int64_t batch;
-    setting where; /* the device is NULL if no file describes the GPU */
+    setting where; /* Its device is NULL if no file describes the GPU. */
     double latency_ms, memory_mib, energy_j;
     double power_w;       /* mean power of the row's GPUs */
     double power_limit_w; /* power limit set for the run; NAN: the board's default */

@@ -77,13 +77,14 @@ int64_t operator_number(operator_reader *o, operator_column column, int64_t leas
 
 /* ---- sources ----------------------------------------------------------------------------------------------------- */
 
-/* A table belongs to the source whose columns it has. Times below `floor_ms` measure the timer more than the kernel. */
+/* A table belongs to the source whose columns it has. Times below `floor_ms` measure the timer rather than the
+ * kernel. */
 static const struct operator_source {
     const char *name;
     const char *has[2];
     double floor_ms;
     double timer_us;   /* time that the timer adds to every call; for NeuSight it depends on the operator */
-    const char *stack; /* NULL: the serving framework, or the source's name if the table has no framework */
+    const char *stack; /* NULL: the serving framework's stack, or the source's name if the table has no framework. */
 } SOURCES[] = {
     {"aiconfigurator", {"framework", "kernel_source"}, 0, 0, NULL}, /* replayed CUDA graphs: kernel time only */
     {"vidur", {"layer_op", "num_tokens"}, 0, 0, NULL},              /* a profiler's sum of kernel times */
@@ -95,7 +96,7 @@ static const struct operator_source {
     /* many calls; each takes the larger of launch time (0.05-0.09 ms) and kernel time */
     {"xwang", {"run", "layout"}, 0.15, 0, NULL},
     {"llmcompass", {"throughput", "m"}, 0, 12, NULL}, /* host timer with synchronization */
-    /* the stack of its networks, because they run the same kernels */
+    /* The stack of the source's networks, because they run the same kernels. */
     {"neusight", {"source_split", "torch"}, 0, 0, "pt2.x"},
     {"", {"op", "device"}, 0, 0, NULL},
 };

@@ -122,7 +122,7 @@ static double pairs_of(double queries, double past, double window, bool is_causa
         return queries * (past + queries);
     if (window <= 0 || window >= past + queries)
         return queries * past + queries * (queries + 1) / 2;
-    double growing = window > past ? window - past : 0; /* queries that see less than a whole window of keys */
+    double growing = window > past ? window - past : 0; /* Queries that see less than a whole window of keys. */
     return growing * past + growing * (growing + 1) / 2 + (queries - growing) * window;
 }
 
@@ -258,7 +258,7 @@ static void make_recurrent(operator_reader *o)
 
 /* ---- the rest ---------------------------------------------------------------------------------------------------- */
 
-/* Tables of language models have m and n; all others have rows and columns. */
+/* Tables of language models call the rows and columns m and n; all others have rows and columns. */
 static void read_rows(operator_reader *o, int64_t *rows, int64_t *columns)
 {
     bool has_m = operator_text(o, COLUMN_M).len > 0;
@@ -334,7 +334,7 @@ static void make_batch_norm(operator_reader *o)
                        operator_number(o, COLUMN_WIDTH, 1, -1)};
     eager *e = begin(o, "BatchNormalization");
     tensor_id inputs[5] = {single_tensor(e, o->input, 5, dims)};
-    for (int i = 1; i < 5; i++) /* weight, bias, running mean and variance */
+    for (int i = 1; i < 5; i++) /* Weight, bias, running mean and variance. */
         inputs[i] = single_weight(e, o->weight, 1, dims + 1);
     extent y = tensor_extent(e, inputs[0]);
     if (str_starts(o->direction, "bwd"))

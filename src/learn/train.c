@@ -152,7 +152,7 @@ static int gpu_in(const shard *s, int32_t i, int g)
 static int op_of(const shard *s, int32_t i, const example *e, int32_t k)
 {
     int op = net_op(s->net, sample_head(s->data, &e->program->samples[k]).op);
-    if (e->is_unmeasured) /* both examples of a pair must hide the same operators */
+    if (e->is_unmeasured) /* Both examples of a pair must hide the same operators. */
         return op;
     uint32_t h = s->salt ^ ((uint32_t)i * 0x9e3779b1u + (uint32_t)k * 0x85ebca77u);
     h = (h ^ (h >> 16)) * 0x7feb352du;
@@ -294,14 +294,15 @@ static void finish_examples(shard *s)
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
-/* Gradient of an output. An output beyond its bounds may return, but is not pushed further out: Adam's step does not
- * shrink with the gradient, so an unbounded output would drag its weights along. */
+/* Gradient of an output with bounds. An output beyond its bounds may return but is not pushed further out: Adam's
+ * step does not shrink with the gradient, so an unbounded output would drag its weights along. */
 static float slope_within(float head, float most, float slope)
 {
     return (head > most && slope < 0) || (head < LEAST_HEAD && slope > 0) ? 0 : slope;
 }
 
-/* Converts `slope`, the derivative by the kernel's time, into derivatives by the network's three outputs. */
+/* Converts `slope`, the derivative of the loss by the kernel's time, into derivatives by the network's three
+ * outputs. */
 static void slope_numbers(const sample_time *x, const head_bounds *most, float *heads, float slope)
 {
     float compute = slope * x->compute_us * net_factor(heads[HEAD_COMPUTE], most->compute);
@@ -313,8 +314,8 @@ static void slope_numbers(const sample_time *x, const head_bounds *most, float *
     heads[HEAD_FIXED] = slope_within(heads[HEAD_FIXED], -LEAST_HEAD, fixed);
 }
 
-/* Bounds of the time at half the batch, relative to the whole batch. It must be clearly shorter, unless the kernel
- * is too short to fill the GPU. It is at least a quarter: half of the work, all of it cached. */
+/* Bounds on the time at half the batch, relative to the time at the whole batch. At most 0.75, unless the kernel is
+ * too short to fill the GPU. At least 0.25: half of the work, all of it in the cache. */
 static const double MOST_OF_HALF = 0.75, SHORT_US = 8, LEAST_OF_HALF = 0.25;
 
 /* Adds the gradient of a pair. Its kernels are weighted by their share of the larger example's time. */
@@ -387,7 +388,7 @@ static void transpose(const float *from, size_t rows, size_t columns, float *to)
             to[j * rows + i] = from[i * columns + j];
 }
 
-/* Adds the gradients of the three embeddings at the end of each input to the embeddings' own. */
+/* Adds the gradients of the three embeddings, which are at the end of each input, to the embeddings' own gradients. */
 static void scatter_vectors(const shard *s, int g, const net_pass *p, size_t from, const float *slopes, size_t width)
 {
     const net_layout *at = &s->net->at;
@@ -475,7 +476,7 @@ static void backward(const shard *s, int g, const net_pass *p, size_t from, cons
 
 /* ---- a shard ----------------------------------------------------------------------------------------------------- */
 
-/* Values that all kernels of a group keep for the backward pass: [kernels][width]. */
+/* Values of all kernels of a group that are kept for the backward pass: [kernels][width]. */
 typedef struct kept {
     float *first_sum, *second_sum, *heads;
     size_t count;
@@ -484,7 +485,7 @@ typedef struct kept {
 /* Scratch buffers for one chunk. */
 typedef struct bench {
     float *input, *first, *second, *slopes;
-    float *first_sum, *second_sum; /* used where nothing is kept */
+    float *first_sum, *second_sum; /* Used if nothing is kept for the backward pass. */
     turned turned;
 } bench;
 

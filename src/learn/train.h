@@ -17,8 +17,8 @@ typedef struct trainer {
     int64_t step;
     uint64_t random;
     double huber; /* relative error above which the loss is linear (Huber) */
-    /* `stack_decay` applies to stack embeddings: stacks are measured on few GPUs, so effects that either could
-     * explain go to the GPU. */
+    /* Weight decay; `stack_decay` is that of stack embeddings. Stacks are measured on few GPUs, so an effect that
+     * either could explain should go to the GPU. */
     double decay, stack_decay;
     double unknown_stack, unknown_gpu; /* shares of examples that hide their stack or GPU */
     double unknown_op;                 /* share of kernels that hide their operator */

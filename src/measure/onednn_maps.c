@@ -53,7 +53,7 @@ static bool prepare_norm(run *r, int layer, map *m)
     one_arg(r, &m->forward, DNNL_ARG_DST, &m->x);
     one_arg(r, &m->backward, DNNL_ARG_SRC, &m->x);
     one_arg(r, &m->backward, DNNL_ARG_SCALE, &each);
-    /* an input of the primitive that its backward pass does not read */
+    /* The primitive's backward pass does not read this input. */
     one_arg(r, &m->backward, DNNL_ARG_SHIFT, &each);
     one_arg(r, &m->backward, DNNL_ARG_MEAN, &each);
     one_arg(r, &m->backward, DNNL_ARG_VARIANCE, &each);
@@ -452,5 +452,5 @@ static void backward_data(run *r, int layer)
 const run_backend ONEDNN_MAPS = {"onednn", prepare, forward, NULL, backward_data, NULL};
 
 #else
-typedef int onednn_is_absent; /* a file must declare something */
+typedef int onednn_is_absent; /* C requires at least one declaration per file. */
 #endif

@@ -131,7 +131,7 @@ static bool prepare(run *r, int layer)
     shapes s = shapes_of(r, layer);
     const run_shape *x = &r->net->values[l->inputs[0]].shape;
     product *p = ARENA_NEW(r->arena, product);
-    /* A product over the last of more than two dimensions reads rows, so tensors must be row-major. */
+    /* A product over the last of more than two dimensions works on rows, so tensors must be row-major. */
     bool is_folded = !s.is_conv && x->rank != 2;
     if (is_folded && r->tensors[l->inputs[0]].layout)
         return false;
@@ -167,7 +167,7 @@ static void forward(run *r, int layer)
     one_run(r, &p->forward, data);
 }
 
-/* Returns the tensor in another layout: the same memory, or a copy, which *copy then refers to. */
+/* Returns the tensor in another layout: the same memory, or a copy, to which *copy then points. */
 static void *in_layout(run *r, const one_md *from, float *data, const one_md *to, run_buffer **copy)
 {
     *copy = NULL;
@@ -231,5 +231,5 @@ static void backward_data(run *r, int layer)
 const run_backend ONEDNN_PRODUCTS = {"onednn", prepare, forward, backward_weights, backward_data, NULL};
 
 #else
-typedef int onednn_is_absent; /* a file must declare something */
+typedef int onednn_is_absent; /* C requires at least one declaration per file. */
 #endif

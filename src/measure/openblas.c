@@ -87,7 +87,7 @@ typedef struct columns_call {
     float *gradient; /* gradient of the image, to add to; NULL to write columns instead */
 } columns_call;
 
-/* Copies the pixels under tap (kh, kw) of channel `in` to `row`, or adds their gradients from it. */
+/* Copies the pixels under tap (kh, kw) of channel `in` to `row`, or adds the gradients in `row` to them. */
 static void columns_of_tap(const columns_call *c, int64_t in, int64_t kh, int64_t kw, float *row)
 {
     const lowered *e = c->e;
@@ -107,7 +107,7 @@ static void columns_of_tap(const columns_call *c, int64_t in, int64_t kh, int64_
     }
 }
 
-/* im2col of channels first … end-1, or its transpose, which adds gradients up. */
+/* im2col of the channels first … end-1. Backward, the transpose: it adds the columns to the image's gradient. */
 static void columns_range(void *context, int64_t first, int64_t end)
 {
     const columns_call *c = context;
@@ -121,7 +121,7 @@ static void columns_range(void *context, int64_t first, int64_t end)
 
 static void columns_of(const run *r, int layer, const lowered *e, const float *image, float *columns, float *gradient)
 {
-    enum { LEAST = 1 << 17 }; /* least number of elements for which a thread is worth its start */
+    enum { LEAST = 1 << 17 }; /* Fewest elements for which starting a thread pays off. */
     columns_call c = {&run_layer_of(r, layer)->window, e, image, columns, gradient};
     int64_t each = e->taps / e->group_in * e->positions;
     run_parallel(r, e->group_in, LEAST / each + 1, columns_range, &c);

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-enum { LEAST_ELEMENTS = 1 << 15 }; /* least number of elements for which a thread is worth its start */
+enum { LEAST_ELEMENTS = 1 << 15 }; /* Fewest elements for which starting a thread pays off. */
 
 static const run_shape *shape_of(const run *r, int value)
 {
@@ -121,7 +121,7 @@ static void binary_forward(const plain_call *c, const float *other, const run_sh
     }
 }
 
-/* Computes the gradient of operand `k`; repeated elements sum theirs. */
+/* Computes the gradient of operand `k`; the gradients of repeated elements are summed. */
 static void binary_backward(const plain_call *c, const float *other, const run_shape *shape,
                             const run_shape *other_shape, float *to)
 {
@@ -324,7 +324,7 @@ static void forward(run *r, int layer)
 
 static void backward_weights(run *r, int layer)
 {
-    if (run_layer_of(r, layer)->kind == RUN_BATCH_NORM) /* the same call also computes the gradient of the data */
+    if (run_layer_of(r, layer)->kind == RUN_BATCH_NORM) /* This call also computes the gradient of the data. */
         return;
     plain_call c = call_of(r, layer);
     run_buffer *dy = run_plain_gradient(r, layer);

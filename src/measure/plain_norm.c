@@ -135,7 +135,7 @@ void plain_lrn(const plain_call *c)
     run_parallel(c->r, c->x_shape->elements, 1024, lrn_range, (void *)c);
 }
 
-/* The positions that contain x[k] in their sums: the mirror image of lrn_window. */
+/* The positions whose sums contain x[k]: the mirror image of lrn_window(). */
 static void lrn_data_range(void *context, int64_t first, int64_t end)
 {
     const plain_call *c = context;

@@ -46,7 +46,7 @@ static float row_product(const float *y, const float *x, int64_t count, int64_t 
 
 typedef enum plane_pass { PLANE_FORWARD, PLANE_DATA, PLANE_WEIGHTS } plane_pass;
 
-/* One input plane and one output plane through a kernel. */
+/* Convolves one input plane into one output plane. */
 static void plane(const plain_call *c, const extents *e, float *x, float *y, const float *w, float *dw, plane_pass pass)
 {
     const run_window *k = &c->layer->window;
@@ -231,7 +231,7 @@ void plain_linear_weights(const plain_call *c)
 /* ---- pooling ----------------------------------------------------------------------------------------------------- */
 
 typedef struct box {
-    int64_t top, bottom, left, right; /* window in the input, without parts outside of it */
+    int64_t top, bottom, left, right; /* The part of the window that is inside the input. */
     float divisor;                    /* divisor of a mean */
 } box;
 

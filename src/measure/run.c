@@ -198,7 +198,7 @@ static void add_range(void *context, int64_t first, int64_t end)
         s->to[i] = s->a[i] + s->b[i];
 }
 
-enum { LEAST_ELEMENTS = 1 << 17 }; /* least number of elements for which a thread is worth its start */
+enum { LEAST_ELEMENTS = 1 << 17 }; /* Fewest elements for which starting a thread pays off. */
 
 void run_give(run *r, int layer, int i, run_buffer *buffer, bool row_major)
 {
@@ -333,7 +333,7 @@ void run_backward(run *r)
         run_tensor *y = output == NO_RUN ? NULL : &r->tensors[output];
         double *times = r->times_ms[i];
         times[PASS_BACKWARD_DATA] = times[PASS_BACKWARD_WEIGHTS] = 0;
-        if (y && !y->gradient) /* The result has no readers. */
+        if (y && !y->gradient) /* Nothing reads the result. */
             continue;
         double start = clock_ms();
         if (b->backward_weights && run_param_of(r, i, 0)) {

@@ -52,7 +52,7 @@ typedef struct run_tensor {
     size_t bytes;
     float *data;
     float *plain;      /* row-major copy if some layer needs one; otherwise NULL */
-    bool plain_is_new; /* the copy was made after the last forward pass of the tensor's producer */
+    bool plain_is_new; /* True if the copy is newer than the last forward pass of the tensor's producer. */
     run_buffer *gradient;
 } run_tensor;
 
@@ -151,11 +151,12 @@ void run_drop(run_buffer *buffer);
 /* Takes temporary memory, with one reference. */
 run_buffer *run_take(run *r, size_t bytes);
 
-/* Return row-major inputs and the row-major gradient of the output, for tensors that run_keep_plain was called for. */
+/* Return row-major inputs and the row-major gradient of the output. Only for tensors for which run_keep_plain() was
+ * called. */
 void run_keep_plain(run *r, int value);
 const float *run_plain_input(run *r, int layer, int i);
 const float *run_plain_value(run *r, int value);
-/* Returns a buffer with its own reference. */
+/* Returns a reference, which the caller drops. */
 run_buffer *run_plain_gradient(run *r, int layer);
 
 extern const run_backend PLAIN_BACKEND, OPENBLAS_BACKEND, ONEDNN_BACKEND;

@@ -390,7 +390,7 @@ void allocator_give(allocator *m, allocation index)
     b->is_used = false;
     if (joins_after && joins_before)
         remove_at(m, &m->free[is_small], place_of(m, after));
-    /* The free neighbour is in the list; the merged block replaces it there. */
+    /* The list has the free neighbour; the merged block takes its place there. */
     int32_t listed = joins_before ? before : after;
     place where = joins_before || joins_after ? place_of(m, listed) : (place){0, 0};
     if (joins_after)

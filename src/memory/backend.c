@@ -67,7 +67,7 @@ bool depthwise_uses_cudnn(const program *p, const kernel *k, int version)
     if (in->rank != 4 || k->window->rank != 2)
         return true;
     bool is_last = is_channels_last(in) || is_channels_last(weight);
-    if (version >= 209 && is_too_large(in)) /* PyTorch avoids the 64-bit kernels of cuDNN 9.10.2 for this layout. */
+    if (version >= 209 && is_too_large(in)) /* For this layout, PyTorch avoids cuDNN 9.10.2's 64-bit kernels. */
         return !is_last;
     return is_last || is_for_cudnn(in, weight, k->window);
 }

@@ -18,7 +18,7 @@ static const char *const NAMES[MEMORY_CONSTANT_COUNT] = {
 
 extern const char memory_shipped_text[]; /* shipped.S */
 
-/* Returns how specific a line is to the device; the most specific line wins. */
+/* Specificity of a line for the device; the most specific line wins. */
 typedef enum nearness { NO_LINE, ANY_DEVICE, ITS_CAPABILITY, ITS_NAME, ANOTHER_DEVICE } nearness;
 
 static bool read_line(memory_constants *c, nearness have[MEMORY_CONSTANT_COUNT], str line, str compute_capability,

@@ -28,7 +28,7 @@ typedef enum op_traits {
 
 static uint32_t traits_of(const kernel *k)
 {
-    /* Operators that code writes in one statement, and activations that networks run in place. */
+    /* Traits by operator: statements of code, and activations that networks run in place. */
     static const struct {
         const char *op;
         uint32_t traits;
@@ -121,7 +121,7 @@ static statement *find_statements(const calls *c, const uint32_t *traits, arena 
 typedef struct builder {
     const program *program;
     lifetime *items;
-    int32_t *shares; /* Indexed by storage: the storage whose memory it uses (in-place results), or itself. */
+    int32_t *shares; /* Indexed by storage: the storage whose memory it uses (in-place results); otherwise itself. */
     /* Indexed by storage: its weight, which kernels may read through views; NO_TENSOR if there is none. */
     tensor_id *weights;
     int32_t *made_at; /* Indexed by storage: first kernel that writes it; -1 if there is none. */
@@ -253,7 +253,7 @@ static void share(builder *b, const lower_options *options, lifetime_rules rules
                 ? !(b->traits[i] & TRAIT_FUSED && k->output_count > 0)
                 : k->phase != PHASE_FORWARD || (!is_norm && !writes_over_input(b, i, is_training)))
             continue;
-        /* A norm in place needs its own output in the backward pass, so sums do not overwrite it. */
+        /* An in-place norm needs its own output in the backward pass, so sums do not overwrite that output. */
         if (rules.norms_in_place && b->traits[i] & TRAIT_ADD)
             continue;
         int32_t over = is_norm ? p->tensors.items[k->inputs[0]].storage : input_written_over(b, last_use, is_ours, i);
@@ -289,16 +289,16 @@ static bool is_between_values(const builder *b, int32_t index)
            b->weights[tensors[k->inputs[1]].storage] == NO_TENSOR;
 }
 
-/* True if the result is in a variable that keeps it alive. The program shows two cases: a map after a batch norm
- * that has several readers (split attention), and parts of one product (queries, keys, values). A variable that a
- * sum adds to ends there. */
+/* True if a variable keeps the result alive. The program shows two cases: a map after a batch norm that has several
+ * readers (split attention), and parts of one product (queries, keys, values). A variable is released when a sum is
+ * added to it. */
 static bool is_variable(const builder *b, const lifetime *l, const placed_tensor *read, int32_t reader)
 {
     if (l->birth < 0 || reader >= b->calls.count || b->traits[reader] & TRAIT_ADD)
         return false;
     const kernel *maker = &b->program->kernels.items[l->birth];
     const kernel *last = l->read >= 0 ? &b->program->kernels.items[l->read] : NULL;
-    /* It was overwritten, so this is no second reader. */
+    /* An overwritten result has no second reader. */
     if (last && last->output_count > 0 && lifetime_of(b, last->outputs[0]) == l)
         return false;
     if (b->traits[l->birth] & TRAIT_BATCH_NORM)
@@ -390,7 +390,7 @@ static int32_t maker_of(const builder *b, int32_t kernel_index, op_traits op)
     return maker >= 0 && b->traits[maker] & op ? maker : -1;
 }
 
-/* Shifted-window attention (Swin). A function receives norm1(x), rolls, pads and partitions it, then calls a module.
+/* Shifted-window attention (Swin): a function receives norm1(x), rolls, pads and partitions it, then calls a module.
  * During that call, the argument and the rolled and padded tensors stay alive. */
 static void keep_shifted(builder *b)
 {
@@ -513,7 +513,8 @@ lifetime *lifetimes_of(const program *p, const network *net, const lower_options
     b.weights = arena_room(scratch, (size_t)p->storage_count + 1, sizeof *b.weights);
     for (int32_t i = 0; i < p->storage_count; i++)
         b.weights[i] = NO_TENSOR;
-    for (tensor_id t = p->tensors.count - 1; t >= 0; t--) /* The first tensor of a storage covers all of it. */
+    /* The first tensor of a storage covers all of it, so it is processed last. */
+    for (tensor_id t = p->tensors.count - 1; t >= 0; t--)
         if (p->tensors.items[t].is_weight)
             b.weights[p->tensors.items[t].storage] = t;
     b.calls = find_calls(p, options->runtime == RUNTIME_EAGER ? net : NULL, scratch);

@@ -144,7 +144,7 @@ static int64_t put_rows(const set_item *item, int64_t batch, bytes *b)
 
 /* ---- graphs ------------------------------------------------------------------------------------------------------ */
 
-/* Writes the operators of the graph, each once, with the codes that the nodes have. */
+/* Writes each operator of the graph once, with the code that its nodes have. */
 static int64_t put_operators(const sooth_model *model, bytes *b, arena *a)
 {
     size_t layers = sooth_layer_count(model);
@@ -170,7 +170,7 @@ static int64_t put_operators(const sooth_model *model, bytes *b, arena *a)
     return seen.count + 1;
 }
 
-/* Overwrites a number that was unknown when its place was reserved. */
+/* Fills in a number whose place was reserved. */
 static void set_whole(bytes *b, size_t at, int64_t x)
 {
     if (!b->failed)
@@ -214,7 +214,7 @@ static sooth_status put_graphs(const set_item *item, const set_labels *labels, b
     if (setjmp(f->jump))
         return f->error->code;
     sooth_status loaded = sooth_load_file(item->spec, model, f->error);
-    /* A missing or unreadable file only fails its own item; other system errors end the set. */
+    /* A missing or unreadable file fails only its own item; other system errors end the set. */
     bool is_in_reach = strncmp(item->spec, "zoo:", 4) == 0 || access(item->spec, R_OK) == 0;
     if (loaded != SOOTH_OK)
         return f->error->code = loaded == SOOTH_ERROR_SYSTEM && !is_in_reach ? SOOTH_ERROR_INPUT : loaded;

@@ -21,7 +21,7 @@ typedef struct set_row {
     struct set_row *next; /* next row of the same item */
 } set_row;
 
-/* A network, and the batches at which it is a graph of the set. */
+/* A network, and the batches at which it becomes a graph of the set. */
 typedef struct set_item {
     const char *name, *family, *spec;
     const int64_t *batches;
@@ -89,11 +89,11 @@ typedef struct set_label {
     const char *error;                /* "" if there is a label */
 } set_label;
 
-/* reason why the item has no graphs, or ""; system failures set SOOTH_ERROR_SYSTEM in `status` */
+/* Returns the reason why the item has no graphs, or "". Sets `status` to SOOTH_ERROR_SYSTEM after a system failure. */
 const char *set_take_error(str *at, sooth_status *status, int64_t *graph_count);
 set_graph_row set_take_graph(str *at);
 set_operator set_take_operator(str *at);
 set_label set_take_label(str *at);
-const char *set_take_missing(str *at); /* "" if every batch has a graph */
+const char *set_take_missing(str *at); /* Returns why a batch has no graph; "" if every batch has one. */
 
 #endif

@@ -39,7 +39,7 @@ static bool shuffle_next(shuffle *s, uint64_t *number)
 {
     while (s->next <= s->mask) {
         uint64_t x = s->next++;
-        /* a bijection, because each step can be undone */
+        /* Every step can be undone, so this is a bijection. */
         for (size_t i = 0; i < sizeof s->keys / sizeof *s->keys; i++) {
             x = x * s->keys[i] & s->mask;
             x ^= x >> s->half;
@@ -117,7 +117,7 @@ typedef struct drawing {
     const char *why; /* reason of the first candidate that cannot be built */
 } drawing;
 
-/* For threads only: a failure goes to its own error. */
+/* For use in threads: a failure goes to an error of its own. */
 static bool spec_of(const drawing *d, uint64_t number, char spec[SPACE_GRAPH_ROOM])
 {
     sooth_error error;

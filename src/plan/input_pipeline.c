@@ -9,7 +9,7 @@
 static const double IMAGENET_BYTES = 110e3, IMAGENET_MPIXELS = 0.1875;
 static const double CIFAR_BYTES = 3073; /* 32 × 32 × 3 and the label */
 enum { MOST_WORKERS = 4096 };
-/* Exponent of the smooth maximum of two times: the workers' decoding, and the hand-over of samples to the main
+/* Exponent of the smooth maximum of two times: decoding by the workers, and handing samples over to the main
  * process. */
 static const double BEND = 4;
 
@@ -75,7 +75,7 @@ pipeline pipeline_of(const sooth_host *host, const train_data *data, double samp
     return p;
 }
 
-/* Workers beyond the number of cores add nothing. */
+/* Workers in excess of the cores add nothing. */
 double pipeline_loader_ms(const pipeline *p, int workers)
 {
     int busy = workers < p->cores ? workers : p->cores;
@@ -84,7 +84,7 @@ double pipeline_loader_ms(const pipeline *p, int workers)
     return fmax(together, p->storage_ms);
 }
 
-/* A copy from pageable memory blocks the process that also launches the kernels. */
+/* A copy from pageable memory blocks the process that also launches kernels. */
 static double device_ms(const pipeline *p)
 {
     return p->pinned ? fmax(p->gpu_ms, p->copy_ms) : p->gpu_ms + p->copy_ms;

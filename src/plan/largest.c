@@ -1,8 +1,8 @@
 /* largest.c: sooth_largest_batch. Doubles the batch until it does not fit, then bisects. Whether a batch fits
- * depends on more than its size: the allocator takes other paths at other sizes and when memory is short, and
- * algorithms change with the batch. A trial computes memory exactly, without times. A guess replays the requests of
- * two trials, interpolated to another batch (predict/trial.h). The search runs on guesses. Its result and the next
- * batch are then tried; if a trial contradicts a guess, the search repeats with that trial added. Where guesses are
+ * depends on more than its size: the allocator behaves differently at other sizes and when memory is short, and
+ * algorithms change with the batch. A trial computes the memory of a batch exactly, without times. A guess
+ * interpolates two trials (predict/trial.h) and is much cheaper. The search runs on guesses, then tries its result
+ * and the next batch. If a trial contradicts a guess, the search repeats with that trial added. If guesses are
  * impossible, every step is a trial. */
 #include "predict/answer.h"
 
@@ -105,8 +105,8 @@ static double sample_mib(const memory_trial *a, const memory_trial *b)
     return (b->footprint.live_mib - a->footprint.live_mib) / (double)(b->batch - a->batch);
 }
 
-/* True if the batch exceeds a limit other than memory. These limits scale with the batch; trials above them report
- * the limit themselves. */
+/* True if the batch exceeds a limit other than memory. Such limits scale with the batch. A trial above them reports
+ * them itself. */
 static bool is_beyond_limits(const search *s, int64_t batch)
 {
     bool is_beyond = false;
@@ -164,12 +164,13 @@ static int64_t full_batch(const search *s, const memory_trial *from, double mib)
     return full >= (double)s->end ? s->end - 1 : full > 2 ? (int64_t)full : 2;
 }
 
-/* Runs a second trial, so that batches between the two can be guessed. */
+/* Runs a second trial, so that batches between the two trials can be guessed. */
 static sooth_status try_second(search *s)
 {
     const memory_trial *first = &s->trials[0];
     double growing_mib =
-        first->footprint.live_mib - first->footprint.context_mib; /* overestimates: includes casts of weights */
+        /* An overestimate, because it includes casts of weights. */
+        first->footprint.live_mib - first->footprint.context_mib;
     bool fits;
     for (memory_part part = MEMORY_WEIGHTS; part <= MEMORY_OPTIMIZER; part++)
         growing_mib -= first->footprint.parts_mib[part];
@@ -212,7 +213,7 @@ static sooth_status try_all(search *s, int64_t *fitting)
 
 static sooth_status find_end(search *s, int64_t *fitting)
 {
-    const int64_t first = 2; /* a batch of one often runs other kernels */
+    const int64_t first = 2; /* A batch of 1 often runs other kernels. */
     bool fits = false, is_known = true;
     *fitting = 0;
     sooth_status status = first < s->end ? try_batch(s, first, &fits) : SOOTH_OK;
@@ -265,7 +266,7 @@ sooth_status sooth_largest_batch(sooth_model *model, const sooth_options *dims, 
     sooth_gpus_free(gpus);
     *batch = status == SOOTH_OK ? fitting : 0;
     s.dims.batch = fitting > 0 ? fitting : 1;
-    if (status == SOOTH_OK && s.bound != s.dims.batch) /* the model stays bound to it */
+    if (status == SOOTH_OK && s.bound != s.dims.batch) /* The model stays bound to this batch. */
         status = sooth_bind(model, &s.dims, s.error);
     return status;
 }

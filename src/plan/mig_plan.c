@@ -224,12 +224,12 @@ static mig_layout lay_out(planning *p, const mig_demand *demands, double time_li
     return mig_search(&p->plan->table, demands, (int32_t)p->count, &options, &p->plan->arena);
 }
 
-/* Suggests instances to drop until the others fit. Each step drops an instance whose removal suffices, or else one
- * with the largest slice. */
+/* Suggests instances to drop so that the others fit. Each step drops an instance whose removal suffices; if there is
+ * none, one with the largest slice. */
 static void explain_gpus(planning *p, mig_demand *demands)
 {
     sooth_mig_plan *plan = p->plan;
-    enum { MOST_SEARCHES = 200 }; /* bounds the time of a hint */
+    enum { MOST_SEARCHES = 200 }; /* Bounds the time spent on a hint. */
     static const double QUICK_S = 0.02;
     size_t needed = (size_t)plan->layout.gpu_count, most = p->options->most_gpus;
     plan->totals.reason = arena_printf(&plan->arena, "%zu GPUs are needed%s, %zu are there", needed,

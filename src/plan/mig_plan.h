@@ -7,7 +7,7 @@
 typedef struct planned_workload {
     sooth_mig_planned shown;
     sooth_mig_candidate candidates[MIG_MAX_PROFILES];
-    int32_t profiles[MIG_MAX_PROFILES]; /* candidate index → index of the profile in `table` */
+    int32_t profiles[MIG_MAX_PROFILES]; /* Maps a candidate's index to that of its profile in `table`. */
     uint32_t acceptable;                /* bit i: profile i of `table` is acceptable */
     struct {
         const char **items;

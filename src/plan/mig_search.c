@@ -40,7 +40,7 @@ typedef struct search {
     } patterns;
     uint8_t most[MAX_CLASSES]; /* largest number of instances in any pattern */
     int64_t steps;
-    bool is_cut; /* a limit cut the search, so the result may not be optimal */
+    bool is_cut; /* A limit cut the search short, so the result may not be optimal. */
     memo *memo;
     int32_t *taken; /* pattern chosen for each GPU */
     int64_t nodes;
@@ -236,7 +236,7 @@ static void keep_pattern(search *s, const pattern *p)
             s->most[c] = p->counts[c];
 }
 
-/* Lists the patterns with the given counts of the classes before c, by recursion over the counts of c. At most 32
+/* Lists the patterns with the given counts of the classes before c; recurses over the counts of c. At most 32
  * classes and 16 slots bound the recursion. */
 static void list_patterns(search *s, pattern *p, int32_t c)
 {

@@ -86,7 +86,7 @@ static void name_settings(sooth_nas *n)
     }
 }
 
-/* Finds the best accuracy that a search could reach, for repeats and the report. */
+/* Finds the best accuracy that a search could reach; repeats and the report need it. */
 static void find_best_accuracy(sooth_nas *n)
 {
     n->totals.best_accuracy = NAN;

@@ -1,4 +1,4 @@
-/* nas_candidates.c: predictions of candidates: all at once if the space is small enough, otherwise on demand. */
+/* nas_candidates.c: predicts candidates: all at once if the space is small enough, otherwise on demand. */
 #include "base/threads.h"
 #include "plan/nas.h"
 #include "plan/study_plan.h"
@@ -191,7 +191,7 @@ static void predict_table(sooth_nas *n)
 
 typedef struct ranked {
     double metric;
-    uint64_t lot; /* pseudo-random order of equal metrics, independent of the candidates' order */
+    uint64_t lot; /* Pseudo-random order among equal metrics, independent of the order of candidates. */
     int32_t index;
 } ranked;
 
@@ -321,7 +321,8 @@ int32_t nas_candidate_of(sooth_nas *n, const genes *g)
     size_t slot = slot_of(n, g);
     if (n->hash[slot])
         return n->hash[slot] - 1;
-    bool is_moving = n->candidates.count < SAMPLE && n->kept; /* the sample is already predicted */
+    /* The candidate moves in from the sample, which is already predicted. */
+    bool is_moving = n->candidates.count < SAMPLE && n->kept;
     nas_candidate *c = ARENA_PUSH(&n->arena, &n->candidates);
     c->genes = *g;
     n->hash[slot] = n->candidates.count;

@@ -23,13 +23,13 @@ static int by_key_descending(const void *a, const void *b)
     return x->index < y->index ? -1 : x->index > y->index;
 }
 
-/* True if candidates are ranked by accuracy; otherwise by utilization, with MACs for the front. */
+/* True if accuracy ranks the candidates; otherwise utilization does, and MACs for the front. */
 static bool has_accuracies(const sooth_nas *n)
 {
     return n->options->has_column[SOOTH_NAS_ACCURACY] || n->options->evaluate;
 }
 
-/* Lists the candidates to report: the evaluated ones, or without accuracies all kept ones. */
+/* Lists the candidates to report: the evaluated ones or, without accuracies, all kept ones. */
 static size_t answer_candidates(sooth_nas *n, keyed *list)
 {
     size_t count = 0;
@@ -143,7 +143,7 @@ static void describe_space(sooth_nas *n)
     t->macs_with_accuracy = correlation(n, macs, accuracy, room, sorting);
 }
 
-/* Mean of each metric for every value of every choice. */
+/* Computes the mean of each metric for every value of every choice. */
 static void find_effects(sooth_nas *n)
 {
     const space *s = n->space;
@@ -212,6 +212,6 @@ void nas_conclude(sooth_nas *n)
     find_pareto(n, list, count);
     if (n->options->repeats) /* repeats report statistics, not candidates */
         return;
-    fill_memory(n, n->best, n->best_count); /* fill `best` before the front, which may share candidates with it */
+    fill_memory(n, n->best, n->best_count); /* Fills `best` first, because the front may share candidates with it. */
     fill_memory(n, n->pareto, n->pareto_count < NAS_BEST ? n->pareto_count : NAS_BEST);
 }

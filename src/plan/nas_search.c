@@ -150,7 +150,7 @@ static void search_random(nas_run *run, uint64_t *state)
         return;
     memcpy(order, n->kept, (size_t)n->kept_count * sizeof *order);
     int32_t most = n->kept_count < run->most ? n->kept_count : run->most;
-    for (int32_t i = 0; i < most; i++) { /* the beginning of a shuffle */
+    for (int32_t i = 0; i < most; i++) { /* Runs only the first steps of a shuffle. */
         int32_t k = i + (int32_t)random_below(state, (uint64_t)(n->kept_count - i));
         int32_t index = order[k];
         order[k] = order[i];
@@ -278,7 +278,7 @@ void nas_search_once(nas_run *run)
 typedef struct repeating {
     sooth_nas *nas;
     int32_t most;
-    double enough; /* accuracy at which all counted distances are decided */
+    double enough; /* Accuracy at which every distance of interest has been reached. */
     float *needed; /* evaluations until a distance was reached, [repeat][distance]; NAN: not reached */
     atomic_bool failed;
 } repeating;
@@ -313,7 +313,7 @@ static int ascending(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Searches that never came this close count with their whole budget. */
+/* A search that never came this close counts with its whole budget. */
 static sooth_nas_repeat statistics(const repeating *r, size_t distance, float *room)
 {
     const sooth_nas_options *o = r->nas->options;

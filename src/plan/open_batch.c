@@ -1,8 +1,8 @@
-/* open_batch.c: sooth_bind_open: binds a model whose batch nobody named. */
+/* open_batch.c: sooth_bind_open: binds a model without requiring a batch. */
 #include "sooth.h"
 
-/* The batch if the bound model leaves the first dimension of an input open: that of the first input, or 1; 0: none is
- * open. */
+/* Returns the batch to bind if an input's first dimension is open: that of the first input, otherwise 1. Returns 0
+ * if none is open. */
 static int64_t batch_where_open(const sooth_model *model)
 {
     int64_t batch = 1;
@@ -26,6 +26,6 @@ sooth_status sooth_bind_open(sooth_model *model, sooth_options *options, sooth_e
     status = sooth_bind(model, options, error);
     if (status == SOOTH_OK || status == SOOTH_ERROR_SYSTEM)
         return status;
-    options->batch = 0; /* a given shape contradicts it: open dimensions stay open */
+    options->batch = 0; /* A given shape contradicts the batch, so dimensions stay open. */
     return sooth_bind(model, options, error);
 }

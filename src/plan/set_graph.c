@@ -318,7 +318,8 @@ const char *set_graph_decode(str stored, arena *a, set_graph *g)
         return "it has another version";
     if (nodes > LARGEST / 100 || edges > LARGEST / 8 || size != columns_size(nodes, edges) || size > LARGEST)
         return "its header contradicts itself";
-    if (size / 1100 > stored.len) /* zlib never compresses so much, so the claimed size is refused before allocation */
+    /* zlib never compresses that much, so the claimed size is refused before allocation. */
+    if (size / 1100 > stored.len)
         return "its header claims more than it has";
     char *bytes = arena_room(a, size + 1, 1);
     uLongf got = (uLongf)size;

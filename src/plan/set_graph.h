@@ -38,7 +38,7 @@ typedef enum set_attribute {
 typedef struct set_graph {
     int32_t node_count, edge_count;
     const int64_t *macs, *params, *flops; /* indexed by node */
-    const int32_t *op;                    /* set_op_code() of the operator's name */
+    const int32_t *op;                    /* set_op_code() of the operator's name. */
     const int32_t *rank;
     const int32_t (*dims)[SET_DIMS];
     const int32_t (*attributes)[SET_ATTRIBUTES];

@@ -1,14 +1,13 @@
-/* space.h: a search space: its choices, and the graph of each combination of values.
- *
- * A space is a text, either built in or a user's file:
- *
- *   1. `#` starts a comment; empty lines are skipped. Every other line is `key = value`.
- *   2. `graph = TEXT` is the path of a model or a zoo name, with {NAME} where the value of a choice goes.
- *   3. `architecture = TEXT`, in the same way, names a candidate in tables; graph may contain {architecture}.
- *      Without it, an architecture is the values of the choices with commas between them.
- *   4. Any other key is a choice, or several with spaces between them that have the same values:
- *      `NAME NAME = VALUE, VALUE`. FIRST:LAST:STEP stands for numbers. A choice called `batch` sets the batch, one
- *      called `dim.NAME` binds a symbolic dimension. Paths are relative to the file. */
+/* space.h: a search space: its choices, and the graph of each combination of values. A space is a text, built in or in
+ * a user's file:
+ * 1. `#` starts a comment; empty lines are skipped. Every other line is `key = value`.
+ * 2. `graph = TEXT` is the path of a model or a zoo name; {NAME} is replaced by the value of the choice NAME.
+ * 3. `architecture = TEXT` names a candidate in tables and replaces {NAME} too; `graph` may contain {architecture}.
+ * Default: the values of all choices, separated by commas.
+ * 4. Any other key is a choice: `NAME = VALUE, VALUE`. Several names, separated by spaces, are choices with the same
+ * values. FIRST:LAST:STEP is a range of numbers. The choice `batch` sets the batch, `dim.NAME` binds a symbolic
+ * dimension.
+ * Paths are relative to the file. */
 #ifndef SOOTH_PLAN_SPACE_H
 #define SOOTH_PLAN_SPACE_H
 
@@ -38,7 +37,7 @@ typedef struct genes {
 
 /* Returns the built-in space of this name, or reads the file at this path. Allocates everything in `a`. */
 const space *space_open(const char *name, arena *a, fail *f);
-/* The same for a text that begins at this line of the file at `path`; `prefix` begins messages. */
+/* Reads a space from a text, which starts at this line of the file at `path`; `prefix` precedes messages. */
 const space *space_read(const char *name, str text, const char *path, const char *prefix, int first_line, arena *a,
                         fail *f);
 /* Return name and summary of a built-in space; NULL after the last. */

@@ -14,10 +14,12 @@ typedef struct plan_reader {
     study_plan *plan;
     arena *arena;
     fail *fail;
-    const char *path, *prefix; /* of messages: "file: " */
+    const char *path, *prefix; /* `prefix` precedes messages: "file: ". */
     int line;
-    study_family *open; /* the family that is read; NULL before the first */
-    char *body;         /* its lines, those of the plan itself left out but for their ends; one room for all families */
+    study_family *open; /* The family being read; NULL before the first. */
+    /* Lines of the open family; those of the plan itself are empty, so that line numbers stay right. One buffer for
+     * all families. */
+    char *body;
     size_t body_size;
     int first_line;
 } plan_reader;
@@ -55,7 +57,7 @@ static void read_count(plan_reader *r, str value)
         refuse(r, "a count is a whole number above 0, not", value);
 }
 
-/* False: the line belongs to the space. */
+/* Returns false if the line belongs to the space. */
 static bool read_family_key(plan_reader *r, str key, str value)
 {
     if (str_is(key, "count"))
@@ -150,7 +152,7 @@ const study_plan *study_plan_open(const char *path, arena *a, fail *f)
         fail_with(f, SOOTH_ERROR_SYSTEM, "%s: cannot be opened: %s", path, strerror(errno));
     file_map map = {.descriptor = -1};
     file_open(&map, path, f);
-    str text = arena_str(a, (str){(const char *)map.bytes, map.size}); /* outlives the file */
+    str text = arena_str(a, (str){(const char *)map.bytes, map.size}); /* Copied, because it outlives the file. */
     file_close(&map);
     return study_plan_read(path, text, a, f);
 }
@@ -162,7 +164,7 @@ void study_bind(const space *s, const genes *g, int64_t batch, sooth_options *di
     for (int32_t i = 0; i < s->choice_count; i++) {
         const space_choice *c = &s->choices[i];
         int64_t value = 0;
-        csv_whole(c->values[g->of[i]], &value); /* checked when the space was read */
+        csv_whole(c->values[g->of[i]], &value); /* Cannot fail: it was checked when the space was read. */
         if (str_is(c->name, "batch"))
             dims->batch = value;
         else if (str_starts(c->name, "dim."))

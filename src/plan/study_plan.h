@@ -1,14 +1,10 @@
 /* study_plan.h: a plan for many predictions: families of networks with the values of their parameters, and the GPUs and
- * settings to predict them on. Data sets draw from a plan, sweeps predict every combination.
- *
- * A plan is a text:
- *
- *   1. `#` starts a comment; empty lines are skipped. Every other line is `[NAME]` or `key = value`.
- *   2. Before the first [NAME]: `gpu`, `slice`, `precision`, `layout`, `runtime`, `mode`, `optimizer`, `stack` are
- *      lists with commas between their elements; `seed` is a number.
- *   3. [NAME] begins a family of networks: the lines of a search space (space.h) and, for a data set, `count`, the
- *      number of graphs to draw, and `family`, the name in the data set if it is not NAME.
- *
+ * settings to predict them on. Data sets draw from a plan; sweeps predict every combination. A plan is a text:
+ * 1. `#` starts a comment; empty lines are skipped. Every other line is `[NAME]` or `key = value`.
+ * 2. Before the first [NAME]: `gpu`, `slice`, `precision`, `layout`, `runtime`, `mode`, `optimizer`, `stack` are
+ * comma-separated lists; `seed` is a number.
+ * 3. [NAME] starts a family of networks. It contains the lines of a search space (space.h) and, for a data set,
+ * `count`, the number of graphs to draw. `family` is the name in the data set; default: NAME.
  * Paths are relative to the plan. */
 #ifndef SOOTH_PLAN_STUDY_PLAN_H
 #define SOOTH_PLAN_STUDY_PLAN_H
@@ -44,12 +40,12 @@ typedef struct study_plan {
     } families;
 } study_plan;
 
-/* Reads the plan at this path; "dippm" is the plan that ships (data/plans/dippm.txt). Everything is in `a`. */
+/* Reads the plan at this path; "dippm" is the shipped plan (data/plans/dippm.txt). Allocates everything in `a`. */
 const study_plan *study_plan_open(const char *path, arena *a, fail *f);
-/* The same for a text that is called `name` in messages. */
+/* Reads a plan from a text; messages call it `name`. */
 const study_plan *study_plan_read(const char *name, str text, arena *a, fail *f);
 
-/* Dimensions that the choices `batch` and `dim.NAME` bind; `batch` applies without such a choice. */
+/* Sets the dimensions that the choices `batch` and `dim.NAME` bind. Without a choice `batch`, the argument applies. */
 void study_bind(const space *s, const genes *g, int64_t batch, sooth_options *dims,
                 sooth_dim_binding bindings[SPACE_MAX_CHOICES]);
 

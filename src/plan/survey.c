@@ -19,7 +19,7 @@ typedef struct maker {
     sooth_survey *survey;
     const char *const *precisions, *const *layouts, *const *runtimes;
     size_t precision_count, layout_count, runtime_count;
-    size_t *open; /* networks that are not in the journal */
+    size_t *open; /* Networks that the journal does not have. */
     size_t open_count;
     survey_journal journal;
     pthread_mutex_t lock; /* guards the journal, the progress and the failure */
@@ -30,7 +30,7 @@ typedef struct maker {
     const team *team; /* NULL: this process alone */
     int (*agree)(int status);
     bool has_agreed;
-    bool *is_done; /* by network */
+    bool *is_done; /* Indexed by network. */
 } maker;
 
 static double now_s(void)
@@ -235,7 +235,7 @@ static void settle_names(maker *m, const sooth_predict_options *where, sooth_sur
         *like = (sooth_survey_row){.precision = arena_str(a, str_of(t.precision)).ptr,
                                    .layout = arena_str(a, str_of(t.layout)).ptr,
                                    .runtime = arena_str(a, str_of(t.runtime)).ptr};
-    } else if (status == SOOTH_ERROR_UNSUPPORTED) { /* such as fp8 on a GPU without fp8 units */
+    } else if (status == SOOTH_ERROR_UNSUPPORTED) { /* Such as fp8 on a GPU without fp8 units. */
         m->survey->mode = where->mode && *where->mode ? where->mode : "infer";
         *like = (sooth_survey_row){.precision = where->precision ? where->precision : "amp-fp16",
                                    .layout = where->layout ? where->layout : "nchw",
@@ -305,7 +305,7 @@ static void check_options(maker *m)
 
 /* ---- several processes ------------------------------------------------------------------------------------------- */
 
-/* An empty result ends the survey: the process has said why. */
+/* An empty result ends the survey; the process has reported the reason. */
 static void compute_network(void *context, size_t item, size_t worker, bytes *result)
 {
     maker *m = context;
@@ -319,7 +319,7 @@ static void compute_network(void *context, size_t item, size_t worker, bytes *re
     free(line);
 }
 
-/* Rows of other processes arrive as lines of the journal. */
+/* Other processes send rows as lines of the journal. */
 static bool take_network(void *context, size_t item, str result)
 {
     maker *m = context;
@@ -346,7 +346,7 @@ static void share_networks(maker *m)
         stop_with(m, SOOTH_ERROR_SYSTEM, "", "another process could not go on");
 }
 
-/* Process 0 has the journal: the others learn from it which networks are open. */
+/* Process 0 has the journal and tells the others which networks are open. */
 static void meet(maker *m)
 {
     if (!m->team)
@@ -407,7 +407,7 @@ sooth_status survey_make_together(const sooth_survey_options *options, const tea
     if (!s)
         return error_say(e, SOOTH_ERROR_SYSTEM, "out of memory");
     s->fail.error = e;
-    s->weights = ""; /* set by the first prediction */
+    s->weights = ""; /* The first prediction sets it. */
     arena_init(&s->arena, &s->fail, ARENA_GIB(16));
     maker m = {.options = options,
                .survey = s,

@@ -9,9 +9,9 @@ struct sooth_survey {
     arena arena;
     fail fail;
     const char *mode, *weights;
-    sooth_survey_row *rows; /* all_rows(), those of a network together */
+    sooth_survey_row *rows; /* The rows of one network are adjacent. */
     size_t row_count, rows_of_network;
-    char *errors; /* ERROR_ROOM bytes for each row that has one, by row; NULL: none */
+    char *errors; /* SURVEY_ERROR_ROOM bytes per row, for rows with an error; NULL: no row has one. */
 };
 
 enum { SURVEY_ERROR_ROOM = 320 };
@@ -31,17 +31,17 @@ typedef struct survey_journal {
 
 /* Opens or creates the journal and marks the networks whose rows it has in `is_done`. Fails through s->fail. */
 void survey_journal_open(survey_journal *j, const sooth_survey_options *o, sooth_survey *s, bool *is_done);
-/* Appends the rows of one network. 0, or errno. */
+/* Appends the rows of one network. Returns 0 or errno. */
 int survey_journal_add(const survey_journal *j, const sooth_survey *s, size_t network);
 void survey_journal_close(survey_journal *j);
 
-/* The line of a network, allocated with malloc: 0, or errno. Processes hand networks over in this form too. */
+/* Formats the line of a network in memory from malloc; processes also exchange lines. Returns 0 or errno. */
 int survey_line(const sooth_survey *s, size_t network, char **line, size_t *size);
 /* Parses a line without its newline into the rows. Returns false if it is damaged. */
 bool survey_read_line(char *line, const sooth_survey_options *o, sooth_survey *s, bool *is_done);
 
-/* sooth_survey_make on several processes, of which process 0 has the journal and gets all rows. `agree` is called once,
- * before the work, with the status so far, and returns that of all processes. */
+/* sooth_survey_make on several processes. Process 0 has the journal and receives all rows. `agree` is called once
+ * before the work; it takes the status of this process and returns the common one. */
 sooth_status survey_make_together(const sooth_survey_options *options, const team *team, int (*agree)(int status),
                                   sooth_survey **survey, sooth_error *error);
 

@@ -13,7 +13,7 @@
 
 /* Intervals and real numbers per row. */
 enum { INTERVALS = 3, REALS = 14 };
-static const double MOST_COUNT = 0x1p63; /* counts are below, so that they are whole numbers of 64 bits */
+static const double MOST_COUNT = 0x1p63; /* Counts below this are exact as 64-bit integers. */
 
 /* ---- identity of a survey ---------------------------------------------------------------------------------------- */
 

@@ -14,7 +14,7 @@ typedef struct name_list {
     size_t count;
 } name_list;
 
-/* A list with commas; one NULL, the default, where none is given. */
+/* Splits a comma-separated list. Without a list, the result is one NULL, the default. */
 static name_list split(const char *list, const char *key, arena *a, fail *f)
 {
     name_list l = {.count = 0};
@@ -47,8 +47,8 @@ static bool has_slice(const sooth_gpu *gpu, const char *name)
     return false;
 }
 
-/* Names as predictions report them; refuses wrong ones before anything is computed. False: the GPU does not support the
- * setting, so it is left out. */
+/* Sets the names as predictions report them. Fails for invalid names before anything is computed. Returns false if
+ * the GPU does not support the setting. */
 static bool settle(sweep_setting *s, sooth_model *probe, sweep *sw, arena *a, fail *f)
 {
     sooth_error error;
@@ -74,7 +74,7 @@ typedef struct setting_list {
     int32_t count, capacity;
 } setting_list;
 
-/* All GPUs and slices in one setting. */
+/* Adds all GPUs and slices in one setting. */
 static void add_devices(setting_list *list, sweep *sw, sooth_model *probe, const sweep_options *o,
                         const name_list *slices, const sooth_predict_options *like, arena *a, fail *f)
 {
@@ -132,7 +132,7 @@ static bool is_binding(const space_choice *c)
     return str_is(c->name, "batch") || str_starts(c->name, "dim.");
 }
 
-/* The same space with choices that bind dimensions at the end; *bindings: their combinations. */
+/* Moves the choices that bind dimensions to the end; sets *bindings to the number of their combinations. */
 static const space *bindings_last(const space *from, uint64_t *bindings, arena *a)
 {
     space *s = arena_copy(a, from, 1, sizeof *s);
@@ -228,7 +228,7 @@ static sooth_model *probe_model(fail *f)
     return model;
 }
 
-/* A function of its own because it calls setjmp: the model is freed on a failure too. */
+/* A separate function, because it calls setjmp: the model is freed even after a failure. */
 static bool list_with(sweep *sw, sooth_model *probe, const char *const lists[STUDY_KEYS], const sweep_options *o,
                       arena *a, fail *f)
 {
@@ -314,10 +314,11 @@ static void predict_point(sooth_model *model, const sweep_setting *s, bytes *b)
 typedef struct chunk_state {
     sooth_model *model;
     char spec[SPACE_GRAPH_ROOM];
-    sooth_error error; /* of loading */
+    sooth_error error; /* Error of loading. */
 } chunk_state;
 
-/* The network with this number; the model stays loaded while its graph is the same. False: it cannot be built. */
+/* Loads the network with this number, or keeps the loaded one if the graph is the same. Returns false if it cannot
+ * be built. */
 static bool load(chunk_state *c, const sweep_family *family, const genes *g)
 {
     char spec[SPACE_GRAPH_ROOM];

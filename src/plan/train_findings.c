@@ -27,7 +27,7 @@ static void add_finding(sooth_train *t, sooth_train_finding finding)
     t->findings[t->finding_count++] = finding;
 }
 
-/* Time of all convolutions by one library, and their mean efficiency by time. */
+/* Returns the time of all convolutions by one library, and their mean efficiency weighted by time. */
 static double library_ms(const sooth_train *t, bool is_cublas, double *efficiency)
 {
     double ms = 0, weighted = 0;

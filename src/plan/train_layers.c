@@ -6,7 +6,7 @@
 /* Sums over the kernels of a layer, weighted by their time on the device. */
 typedef struct layer_sums {
     double device_us, compute_us, occupied_us, shaped_us, covered_us, bytes, l2_bytes;
-    int products; /* products in the backward pass */
+    int products; /* Number of products in the backward pass. */
 } layer_sums;
 
 /* PyTorch launches the weight gradient after the data gradient; in the program one cuDNN kernel represents both. */
@@ -21,8 +21,8 @@ static void add_backward(sooth_train_layer *l, const sooth_predicted_kernel *k, 
     s->products += is_product;
 }
 
-/* Bytes through the L2 cache: at least those of DRAM. Each block of a product reads its rows and columns anew, so for
- * square tiles m·n÷blocks is the area of a tile and the sum over blocks is 2·k·sqrt(m·n·blocks) elements. */
+/* Bytes through the L2 cache, at least those of DRAM. Each block of a product reads its rows and columns again: with
+ * square tiles of area m·n÷blocks, all blocks together read 2·k·sqrt(m·n·blocks) elements. */
 static double l2_bytes_of(const sooth_predicted_kernel *k, double outputs, double element_bytes)
 {
     double bytes = (double)k->bytes;

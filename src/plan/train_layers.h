@@ -6,9 +6,9 @@
 
 /* `l2_bytes_s` is the rate of the L2 cache; NAN: unknown. */
 void train_layers(sooth_train *t, const sooth_model *model, const sooth_prediction *p, double l2_bytes_s);
-/* The first layer with parameters, which needs no gradient of its input. */
+/* Returns the first layer with parameters; it needs no gradient of its input. */
 size_t train_first_layer(const sooth_model *model);
-/* Layers and memory must be filled in. */
+/* Call it after layers and memory are filled in. */
 void train_findings(sooth_train *t);
 
 #endif

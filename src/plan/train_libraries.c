@@ -5,8 +5,8 @@
 #include <math.h>
 
 static const char STACK_PREFIX[] = "cudnn-", OLD_VERSION[] = "5.1";
-/* The oldest generation with measured networks among the predictor's rows is Pascal. From Volta on, launches cost what
- * the host says; before, what they cost in the libraries' time. */
+/* Pascal is the oldest generation on which the predictor's rows have whole networks. From Volta on, the host
+ * determines the time of launches; before, the libraries' measured times include it. */
 static const double LEAST_CAPABILITY = 6, HOST_LAUNCHES = 7;
 
 /* ---- the choice -------------------------------------------------------------------------------------------------- */
@@ -64,7 +64,8 @@ static bool is_convolution(const sooth_predicted_kernel *k)
     return strcmp(k->op, "convolution") == 0 || strcmp(k->op, "convolution_backward") == 0;
 }
 
-/* Of a forward kernel in two dimensions; transposed convolutions and other ranks are left as predicted. */
+/* Returns false unless the kernel is a forward convolution in two dimensions. Transposed convolutions and other
+ * ranks keep their predicted times. */
 static bool shape_of(const sooth_prediction *p, size_t kernel, bool needs_data, double element_bytes, conv_shape *s)
 {
     sooth_predicted_tensor x = sooth_predicted_input(p, kernel, 0), w = sooth_predicted_input(p, kernel, 1),

@@ -7,23 +7,22 @@
 
 typedef struct train_library_choice {
     conv_constants constants;
-    int version;    /* of cuDNN, an index of the constants; -1: as predicted */
-    bool is_cublas; /* the step runs im2col + cuBLAS */
-    bool compares;  /* the other library is computed too */
+    int version;    /* Version of cuDNN as an index of the constants; -1: as predicted. */
+    bool is_cublas; /* True if the step runs im2col + cuBLAS. */
+    bool compares;  /* True if the other library is computed too. */
     conv_gpu gpu;
     double element_bytes;
 } train_library_choice;
 
-/* Reads the library, and cuDNN's version from the stack, which it takes out of `settings`; a GPU older than any that
- * was measured gets cuDNN 5.1. `launch_us` is the
- * host's. Fails through `f` for unknown names. */
+/* Selects the library. Removes the version of cuDNN from the stack in `settings`; GPUs older than any measured one
+ * get cuDNN 5.1. `launch_us` is the host's launch time. Fails through `f` for unknown names. */
 train_library_choice train_library_chosen(const char *library, sooth_predict_options *settings, const sooth_gpu *gpu,
                                           double launch_us, fail *f);
-/* Fills the layers' libraries, and replaces the times of convolutions if the step does not run as predicted. `first` is
- * the first layer with parameters, which needs no gradient of its input. */
+/* Fills in the layers' libraries, and replaces the times of convolutions if the step does not run as predicted.
+ * `first` is train_first_layer(). */
 void train_libraries(sooth_train *t, const sooth_model *model, const sooth_prediction *p, size_t first,
                      train_library_choice *choice);
-/* True if the times of convolutions are not the predictor's. */
+/* True if the predictor's times of convolutions are replaced. */
 bool train_library_replaces(const train_library_choice *choice);
 
 #endif

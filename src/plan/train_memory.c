@@ -1,4 +1,4 @@
-/* train_memory.c: memory of a training step over time, and what activation checkpoints leave of it. */
+/* train_memory.c: memory of a training step over time, and the memory that activation checkpointing saves. */
 #include "plan/train_memory.h"
 
 #include <math.h>
@@ -8,7 +8,7 @@ static const double MIB = 1024 * 1024;
 
 /* ---- over time --------------------------------------------------------------------------------------------------- */
 
-/* The kernel with the most memory stands for the kernels of its moment; moments end with a stage. */
+/* The kernel with the most memory stands for all kernels of a moment. No moment spans two stages. */
 void train_moments(sooth_train *t, const sooth_prediction *p)
 {
     size_t kernels = sooth_predicted_kernel_count(p), each = kernels / MOST_MOMENTS + 1;
@@ -56,7 +56,7 @@ static size_t *last_readers(sooth_train *t, const sooth_model *model)
     return last;
 }
 
-/* True for layers after which no earlier tensor than their own output is read: a segment may end there. */
+/* True for layers after which only their own output is read. A segment may end there. */
 static bool *cuts_of(sooth_train *t, const sooth_model *model)
 {
     size_t layers = sooth_layer_count(model), reach = 0;
@@ -75,15 +75,15 @@ static bool *cuts_of(sooth_train *t, const sooth_model *model)
 
 typedef struct segments {
     double kept_bytes;    /* outputs of segments */
-    double largest_bytes; /* feature maps of the largest segment, and the gradients while it is computed again */
+    double largest_bytes; /* Feature maps of the largest segment, and the gradients during its recomputation. */
     double all_bytes;
     int count;
 } segments;
 
-/* Gradients that are alive in a segment's backward pass: of a layer's output and input. */
+/* Number of gradients alive in a segment's backward pass: that of a layer's output and that of its input. */
 static const double GRADIENT_MAPS = 2;
 
-/* Joins layers until a segment holds `most_bytes`. The last segment is kept as it is. */
+/* Joins layers until a segment holds `most_bytes`. The last segment is not checkpointed. */
 static segments segments_of(const sooth_train *t, const sooth_model *model, const bool *is_cut, double most_bytes)
 {
     segments s = {0};
@@ -120,7 +120,8 @@ train_checkpoints train_checkpoints_of(sooth_train *t, const sooth_model *model)
     };
 }
 
-/* The peak loses the feature maps that are not kept; the update's stays. The cache shrinks with the feature maps. */
+/* Removes the freed feature maps from the peak of the backward pass, but not from the update's. The cache shrinks in
+ * proportion. */
 void train_apply_checkpoints(sooth_train *t, const train_checkpoints *c)
 {
     sooth_memory *m = &t->totals.memory;

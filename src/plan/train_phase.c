@@ -19,12 +19,12 @@ typedef struct planner {
     const sooth_train_options *options;
     const sooth_host *host;
     const sooth_gpu *gpu;
-    sooth_predict_options settings; /* without cuDNN's version */
+    sooth_predict_options settings; /* Settings, with cuDNN's version removed from the stack. */
     train_library_choice library;
     double accumulate;
     train_data data;
-    sooth_prediction *twice; /* of twice the batch; NULL until it is predicted */
-    sooth_train *other;      /* its layers */
+    sooth_prediction *twice; /* Prediction of twice the batch; NULL until it is computed. */
+    sooth_train *other;      /* Layers of `twice`. */
 } planner;
 
 /* ---- answers ----------------------------------------------------------------------------------------------------- */
@@ -127,7 +127,8 @@ static void scale_layers(const planner *p, sooth_train *t)
     }
 }
 
-/* Bytes that the L2 cache delivers: 64 per clock and multiprocessor since Volta, 32 before; NAN for other makers. */
+/* Bytes per second of the L2 cache: 64 per clock and multiprocessor since Volta, 32 before; NAN for GPUs of other
+ * vendors. */
 static double l2_bytes_s(const sooth_gpu *gpu)
 {
     double wide = sooth_gpu_number(gpu, "tensor_fp16_per_clock") > 0 ? 64 : 32;
@@ -136,7 +137,7 @@ static double l2_bytes_s(const sooth_gpu *gpu)
     return is_nvidia ? wide * sooth_gpu_number(gpu, "sms") * sooth_gpu_number(gpu, "boost_mhz") * 1e6 : NAN;
 }
 
-/* Fills the layers of `t`. The planner's own or another. */
+/* Fills the layers of `t`: the planner's answer, or that of another batch. */
 static gpu_times fill_layers(planner *p, const sooth_prediction *prediction, sooth_train *t)
 {
     const char *arithmetic = sooth_prediction_totals_of(prediction).arithmetic;
@@ -299,7 +300,7 @@ static void change_host(planner *p, const pipeline *line)
     }
 }
 
-/* Layers of another batch: only their times are used. */
+/* Uses only the times of the layers of another batch. */
 static void add_batch(planner *p, const sooth_prediction *twice)
 {
     const sooth_train_totals *t = &p->t->totals;
@@ -328,7 +329,7 @@ static void change_batch(planner *p)
         status = sooth_predict(p->model, &settings, &p->twice, &error);
     if (status == SOOTH_OK)
         add_batch(p, p->twice);
-    if (status != SOOTH_ERROR_SYSTEM) /* Another failure means that there is no such batch to advise. */
+    if (status != SOOTH_ERROR_SYSTEM) /* After any other failure, no advice about that batch is given. */
         status = sooth_bind(p->model, &own, &error);
     if (status != SOOTH_OK)
         fail_with(&p->t->fail, status, "%s", error.message);

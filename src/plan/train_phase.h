@@ -6,7 +6,7 @@
 #include "base/arena.h"
 
 enum { TRAIN_READ, TRAIN_DECODE, TRAIN_COPY, TRAIN_FORWARD, TRAIN_BACKWARD, TRAIN_UPDATE };
-/* Parts of the convolutions' time by cuBLAS. */
+/* Parts of the time of convolutions by cuBLAS. */
 typedef struct train_parts {
     double products_ms, copies_ms, launches_ms, launches;
 } train_parts;
@@ -47,11 +47,11 @@ typedef struct train_data {
 train_data train_data_of(const char *text, double sample_bytes, bool is_image, arena *a, fail *f);
 
 typedef struct pipeline {
-    double read_ms, decode_ms, copy_ms; /* time for one step on one core */
+    double read_ms, decode_ms, copy_ms; /* Time of one step on one core. */
     double storage_ms;                  /* time at the storage's full rate, with many concurrent reads */
     double gpu_ms;
-    double core_ms;    /* reading and decoding on one core */
-    double hand_ms;    /* hand-over of the samples from the workers to the main process */
+    double core_ms;    /* Time of reading and decoding on one core. */
+    double hand_ms;    /* Time to hand the samples over from the workers to the main process. */
     double efficiency; /* efficiency of a worker, 0 to 1 */
     int cores;
     bool pinned;

@@ -195,7 +195,7 @@ static double padded(double size, double to)
     return ceil(size / to) * to;
 }
 
-/* True if tensor cores cannot load the operands: their channels are copied and padded to a multiple of eight. */
+/* Returns the bytes of copies that pad channels to a multiple of eight, which tensor cores need to load operands. */
 static double padding_copies(const conv *c, conv_direction direction)
 {
     double all_in = c->channels * c->groups, all_out = c->filters * c->groups, bytes = 0;
@@ -227,8 +227,8 @@ static double conv_workspace(const conv *c, const choice *chosen, conv_direction
     if (chosen->name == IM2COL)
         return c->taps > 1 ? c->pixels * c->taps * c->channels * c->groups * c->element_bytes : 0;
     if (direction == CONV_FILTER_GRADIENT && chosen->name == DEPTHWISE && c->element_bytes < 4) {
-        /* Eight fp32 partial sums per image and 32 channels. Almost none if another kernel applies: small windows
-         * and vectors of eight channels. */
+        /* Eight fp32 partial sums per image and 32 channels. Almost none if another kernel applies, which needs
+         * small windows and vectors of eight channels. */
         bool in_vectors = fmod(c->groups, 8) == 0 && c->taps < 49;
         return in_vectors ? 0 : 8 * c->images * padded(c->groups, 32) * c->taps * 4;
     }
@@ -384,8 +384,8 @@ static double slices(const conv *c, double sms)
 /* Other kernels use at most 64 registers per thread (measured launches; assumed elsewhere). */
 static const double PLAIN_REGISTERS = 32;
 
-/* launches: softmax gives each of four warps two rows of up to 128 numbers, or one longer row; sums give each of 16
- * warps a row, or each of 128 threads four columns if channels are last. */
+/* Rule "launches". Softmax: four warps, each with two rows of up to 128 numbers or one longer row. Sums: 16 warps,
+ * each with a row; if channels are last, 128 threads, each with four columns. */
 static double launch_reduction(const work *w, const kernel *k, double rows, double *threads)
 {
     if (strstr(k->op, "softmax"))
@@ -412,10 +412,10 @@ static void launch_plain(algorithm *a, const work *w, const kernel *k, const dev
     double bytes = w->features[WORK_INPUT_BITS_32] * 4;
     bool irregular = w->features[WORK_BROADCAST_INPUTS] > 0 || w->features[WORK_STRIDED_INPUTS] > 0;
     double threads = 128,
-           elements = 8; /* launches: 1,477 of 1,497 pointwise kernels are ceil(elements / 1024) blocks */
+           elements = 8; /* Rule "launches": 1,477 of 1,497 pointwise kernels have ceil(elements / 1024) blocks. */
     double blocks = 0;
     switch (w->group) {
-    case WORK_NORM: /* launches: one block per row */
+    case WORK_NORM: /* Rule "launches": one block per row. */
         blocks = rows;
         if (strstr(k->op, "batch_norm"))
             blocks = launch_batch_norm(w, k, &threads);
@@ -428,12 +428,13 @@ static void launch_plain(algorithm *a, const work *w, const kernel *k, const dev
         threads = 256;
         elements = 1;
         break;
-    case WORK_UPDATE: /* launches: multi_tensor_apply, 512 threads for chunks of 65,536 elements */
+    case WORK_UPDATE: /* Rule "launches": multi_tensor_apply has 512 threads for each chunk of 65,536 elements. */
         threads = 512;
         elements = 128;
         break;
     case WORK_MOVE:
-    case WORK_POINTWISE: /* launches: elementwise_kernel<128, 4> for two bytes and fewer, else <128, 2> */
+    /* Rule "launches": elementwise_kernel<128, 4> for elements of at most two bytes, otherwise <128, 2>. */
+    case WORK_POINTWISE:
         if (irregular)
             elements = bytes < 4 ? 4 : 2;
         break;
@@ -453,7 +454,7 @@ static void attend(algorithm *a, const work *w, const kernel *k, const device_vi
                 : cudnn ? "16 bits on a GPU that the library prefers"
                         : "a bias, or float32";
     a->uses_tensor_cores = has_tensor_cores(w, d);
-    /* launches: flash_fwd_kernel has a block of 128 threads per 128 queries of a head, fmha_cutlassF per 64. */
+    /* Rule "launches": flash_fwd_kernel has 128 threads per 128 queries of a head, fmha_cutlassF per 64 queries. */
     tile t = {.m = flash || cudnn ? 128 : 64, .n = 64};
     launch_tiles(a, d, &t, w->gemm[0], w->gemm[1], 1);
 }
@@ -475,7 +476,7 @@ algorithm algorithm_of_direction(const work *w, const kernel *k, const device_vi
     a.uses_tensor_cores = chosen.tensor;
     double inputs = c.input_bytes / c.element_bytes;
     if (chosen.name == DEPTHWISE) {
-        /* launches: conv_depthwise2d_forward_kernel, one output for each of 1024 threads */
+        /* Rule "launches": conv_depthwise2d_forward_kernel, 1024 threads with one output each. */
         double outputs = direction == CONV_DATA_GRADIENT ? inputs : c.pixels * c.filters * c.groups;
         launch(&a, d, ceil(outputs / 1024), 1024, PLAIN_REGISTERS);
     } else if (direction == CONV_FILTER_GRADIENT) {

@@ -58,13 +58,14 @@ static prediction *predict_held(const predictor *with, const lowered_hold *hold,
     return predict_program(with, hold->lowered->program, &hold->lowered->works, where, a);
 }
 
-/* A stack that is named or a benchmark's row stands for measurements. Slices have a model of their own. */
+/* True if measurements must not be limited: a named stack or a benchmark's row stands for them. Slices have a model
+ * of their own. */
 static bool measurements_stand(const prediction *p, const predictor *with, const setting *where)
 {
     return !with || where->on_own_host || p->stack_is_measured || where->device->whole;
 }
 
-/* The alternatives are limited to theirs. */
+/* Each alternative is itself limited by its own alternatives. */
 void limit_by_alternatives(prediction *p, sooth_model *model, const predictor *with, const setting *where, arena *a)
 {
     lower_options to[MOST_ALTERNATIVES];
@@ -103,7 +104,7 @@ prediction *predict_best(sooth_model *model, const predictor *with, setting *whe
         }
     }
     limit_by_alternatives(p, model, with, where, a);
-    *held = best->lowered; /* from here on the caller's */
+    *held = best->lowered; /* The caller owns it from here on. */
     model->holds = outer;
     return p;
 }

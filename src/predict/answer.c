@@ -23,7 +23,8 @@ static const char *keep(arena *a, str s)
     return s.len ? arena_str(a, s).ptr : "";
 }
 
-/* `places` gives the index of each operator in the list, because a file may have thousands of operators. */
+/* `places` maps an operator to its index in the list, because searching is slow in files with thousands of
+ * operators. */
 static void count_unknown(sooth_prediction *answer, names *places, const char *op)
 {
     if (!places->arena)

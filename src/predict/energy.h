@@ -23,9 +23,9 @@ typedef enum power_coefficient {
     POWER_BASE_HBM3, /* Idle power at full clocks as a share of the power limit, HBM3 and later. */
     POWER_BASE_GDDR, /* Idle power at full clocks as a share of the power limit, GDDR. */
     POWER_BUSY,      /* Power of occupied multiprocessors as a share of the limit. */
-    /* Share of the peak rates at which multiprocessors of a short kernel draw half of their power. */
+    /* Multiprocessors of a short kernel draw half of their power at this share of the peak rates. */
     POWER_HALF_BUSY,
-    /* Work in microseconds at the peak rates that has the same effect: a slow kernel is busy, not waiting. */
+    /* Work in microseconds at the peak rates above which a slow kernel counts as busy, not as waiting. */
     POWER_SMALL,
     POWER_VECTOR,      /* Power of the vector units at peak FLOP/s as a share of the limit. */
     POWER_TENSOR,      /* Power of tensor cores at peak FLOP/s in 16 or 32 bits, as a share of the limit. */

@@ -17,7 +17,7 @@ typedef struct device_view {
     float chip;                        /* Hash of the chip's name; 0: not given. */
 } device_view;
 
-/* Arithmetic units. What was measured of a GPU on one of them says little about another. */
+/* Arithmetic units. Measurements of a GPU on one unit say little about its other units. */
 typedef enum work_unit { UNIT_NONE, UNIT_FP32, UNIT_TF32, UNIT_HALF, UNIT_BYTE, WORK_UNITS } work_unit;
 work_unit unit_of(const work *w, const device_view *d);
 double unit_peak(work_unit u, const device_view *d);

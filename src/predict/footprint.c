@@ -30,7 +30,7 @@ kernel_workspace *workspaces_of(const program *p, const work_list *works, const 
         const kernel *k = &p->kernels.items[i];
         if (of < 0 || !kernel_is_convolution(k))
             continue;
-        /* Computes the workspaces for any inputs; copies them from an equal kernel if there is one. */
+        /* An equal kernel that differs only in its inputs' cache reuse has the same workspaces. */
         if (of_work[of].first < 0) {
             int32_t like = works->items[of].like;
             of_work[of] = of_work[like].first >= 0 ? of_work[like] : workspace_of(&works->items[of], k, &view);

@@ -67,7 +67,7 @@ sooth_losses losses_of(const sooth_prediction *answer)
         us.launch -= busy_us;
         split_kernel(&us, time->figures, busy_us, (double)k->flops * runs / t->peak_flops * 1e6, runs);
     }
-    if (us.launch < 0) { /* Rounding errors of a sum over thousands of kernels. */
+    if (us.launch < 0) { /* Guards against rounding errors of sums over thousands of kernels. */
         us.other += us.launch;
         us.launch = 0;
     }

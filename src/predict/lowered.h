@@ -54,13 +54,13 @@ void lowered_release(lowered *l); /* `l` may be NULL. */
 
 /* A program that is held while a prediction runs. The entry is in the arena of the answer, which outlives a failure. */
 typedef struct lowered_hold {
-    lowered *lowered; /* NULL: given back, or owned by the answer */
+    lowered *lowered; /* NULL: released, or owned by the answer. */
     struct lowered_hold *before;
 } lowered_hold;
 /* lowered_get(), registered with the model so that a failure releases it. */
 lowered_hold *lowered_take(sooth_model *model, const lower_options *options, arena *a);
 void lowered_give_back(lowered_hold *hold);
-/* Releases what a failed prediction still holds. Call it before the arena of its entries goes. */
+/* Releases what a failed prediction still holds. Call it before freeing the arena of its entries. */
 void lowered_end_holds(sooth_model *model);
 
 #endif

@@ -88,13 +88,14 @@ int net_gpu_find(const net *n, str name);
 int net_stack_in(const net *n, int stack, int otherwise, work_group g);
 int net_gpu_in(const net *n, int gpu, work_group g);
 int net_op(const net *n, int op);
-/* True if such kernels were measured on the GPU: of this group on this unit, and without products this operator. */
+/* True if the GPU was measured with such kernels: of this group on this unit and, for groups without products, of
+ * this operator. */
 bool net_gpu_ran(const net *n, int gpu, work_group g, work_unit u, int op);
 static inline size_t net_op_words(int op_count)
 {
     return ((size_t)op_count + 31) / 32;
 }
-/* True if networks, or kernels of each of these groups (bits), were measured on the GPU. */
+/* True if the GPU was measured with networks, or with kernels of every group in `groups` (a bit mask). */
 bool net_gpu_known(const net *n, int gpu, uint32_t groups);
 /* Returns the GPU whose host times apply. GPUs known only by single operators have no host. */
 int net_host_gpu(const net *n, int gpu);
@@ -106,9 +107,10 @@ bool net_has_host(const net *n, int stack);
 
 /* Intermediate values of `count` kernels of one group. Row widths are those of the layers. */
 typedef struct net_pass {
-    size_t count, width;     /* kernels; width of an input: KERNEL_WIDTH if first_bias has the rest */
+    /* Number of kernels; width of an input, which is KERNEL_WIDTH if first_bias contains the rest. */
+    size_t count, width;
     const float *first_bias; /* of the first layer */
-    const uint16_t *picks;   /* indices of the input columns that are nonzero in some row; NULL: all */
+    const uint16_t *picks;   /* Indices of the input columns that are nonzero in some row; NULL: all columns. */
     size_t pick_count;
     float *input;             /* [count][width] */
     float *first_sum, *first; /* sums before the activation, and their activations */

@@ -49,8 +49,8 @@ static size_t group_floats(work_group g, size_t count)
     return net_pass_floats(g, count) + net_group_shape(g).first;
 }
 
-/* Bytes of a kernel that memory must carry. What the inputs' last use left in the cache comes from there: at most the
- * cache, and nothing if more was touched since. Weights are read once in a pass. */
+/* Bytes that a kernel moves to and from memory. Inputs that the cache still holds from their last use are not read
+ * from memory. Weights always are, because a pass reads them once. */
 static double traffic_of(const work *w, const device_view *view)
 {
     float nearest = fminf(w->reuse[0], w->reuse[1]);
@@ -58,8 +58,8 @@ static double traffic_of(const work *w, const device_view *view)
     return w->bytes - held;
 }
 
-/* True if the bytes of the kernel are those that it touches. Experts form one batch and read a part of the matrices,
- * attention may read a window of its keys, and lookups a part of their table. */
+/* True if the kernel touches all of its counted bytes. Batched experts read part of their matrices, attention may
+ * read a window of its keys, and lookups read part of their table. */
 static bool touches_all(const work *w)
 {
     switch (w->group) {
@@ -95,9 +95,9 @@ static double least_us(const work *w, const work_time *t, const device_view *vie
 }
 
 /* Upper bound on the time of convolutions and attention unlike any that were measured, as a multiple of the roofline
- * plus some microseconds. It applies to GPUs that ran none of their kind, and to kinds that were rarely so slow
- * anywhere. Measured extremes are 440 times the roofline for depthwise convolutions in 16 bits with large windows,
- * and 1,200 times for gradients of short ones. Other kinds have net_bounds(). */
+ * plus some microseconds. `gpu_ran_kind` relaxes it, because measured kernels may be slow: up to 440 times the
+ * roofline for depthwise convolutions in 16 bits with large windows, and 1,200 times for gradients of short ones.
+ * Other kernels have net_bounds(). */
 static double most_us(const work *w, const ideal_time *ideal, bool gpu_ran_kind)
 {
     double ideal_us = ideal->compute_us + ideal->memory_us;
@@ -149,7 +149,7 @@ static size_t pick_columns(const float *rows, size_t count, uint16_t picks[KERNE
     return picked;
 }
 
-/* What predicts a section: kernels of one group on one unit. */
+/* Inputs for the prediction of a section: the kernels of one group on one unit. */
 typedef struct section {
     const weights_view *v;
     const work_list *list;
@@ -163,8 +163,8 @@ typedef struct section {
     float *room;
 } section;
 
-/* Computes the times of a section into times[0 … count). Efficiencies are those of the GPU `gpu`, seen as `like`;
- * floors are those of `floors`. */
+/* Computes times[0 … count) of a section. The weights of `gpu` give the efficiencies, with the features of `like`;
+ * the roofline is that of `floors`. */
 static void time_like(const section *s, int gpu, const device_view *like, const device_view *floors, work_time *times)
 {
     const weights_view *v = s->v;
@@ -184,7 +184,7 @@ static void time_like(const section *s, int gpu, const device_view *like, const 
         s->places[s->order[i]] = (int32_t)i;
         times[i].ideal = ideal_of(w, floors);
         times[i].algorithm = s->algorithms[s->order[i]].algorithm;
-        if (w->like != s->order[i]) { /* The work with the same features, except for cache reuse, came earlier. */
+        if (w->like != s->order[i]) { /* An earlier work has the same features, except for cache reuse. */
             memcpy(input, pass.input + (size_t)s->places[w->like] * KERNEL_WIDTH, KERNEL_WIDTH * sizeof *input);
             features_set_reuse(w, like, input);
             net_clamp(n, g, input);
@@ -230,11 +230,11 @@ static size_t list_ops(const section *s, int16_t *ops)
     return count;
 }
 
-/* A relative of a relative, and so on, at most. */
+/* Longest chain of relatives of relatives. */
 enum { MOST_STEPS = 2 };
 
-/* Predicts a section on a GPU that ran none of its kind. Kin gives the efficiencies, else the parameters for new GPUs;
- * GPUs that are worse or better in every number bracket each kernel. */
+/* Predicts a section on a GPU without measurements of its kind. Kin gives the efficiencies, otherwise the parameters
+ * for new GPUs do. GPUs that are worse or better in every number bound the time of each kernel. */
 static void time_new(const section *s, work_unit unit, const device_view *view, int steps, work_time *times, arena *a)
 {
     const net *n = &s->v->net;
@@ -364,7 +364,7 @@ static void join(joint_time *j)
     j->waiting_ms = joint - j->device_ms;
 }
 
-/* Shortens kernels by a share of what they are above their physical floors. */
+/* Shortens kernels in proportion to their time above the physical floors. */
 void prediction_limit(prediction *p, const prediction *other)
 {
     double least_ms = 0;
@@ -402,8 +402,9 @@ double predict_joint_ms(double device_ms, double host_ms)
     return j.latency_ms;
 }
 
-/* A kernel that mostly takes its fixed time is bound by its launch, others by the longer side of the roofline; near
- * the ridge, where FLOPs take up to eight times or bytes up to twice as long, by the longer part of the time. */
+/* Launch-bound: mostly fixed time. Otherwise the longer side of the roofline decides. Near the ridge, where FLOPs
+ * take at most eight times as long as bytes and bytes at most twice as long as FLOPs, the longer predicted part
+ * decides. */
 static kernel_bound bound_of(const work *w, const work_time *t)
 {
     if (t->fixed_us > t->compute_us + t->memory_us)
@@ -584,7 +585,8 @@ static const char *stack_note(const net *n, str asked, int used, int runtime, ar
         .ptr;
 }
 
-/* GPUs are compared on one host. A named stack is that of measurements, so their machine launches. */
+/* True if the host of the GPU's measurements launches the kernels. Otherwise the reference host does, so that GPUs
+ * are compared on one host. A named stack stands for measurements. */
 static bool launches_on_own_host(const setting *where, int stack)
 {
     return where->on_own_host || where->on_measured_host || (stack >= UNKNOWN_STACKS && !(where->launch_share > 0));

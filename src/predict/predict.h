@@ -34,7 +34,7 @@ typedef struct kernel_figures {
     double memory_us;     /* Roofline: bytes at the memory bandwidth. */
     double peak_flops;    /* Peak of those units, FLOP/s. */
     double least_us;      /* Physical floor of one run. */
-    double traffic_bytes; /* Bytes that memory carries in one run: those that the cache does not hold. */
+    double traffic_bytes; /* Bytes moved to and from memory in one run; excludes what the cache holds. */
     /* Algorithm of a product or convolution ("implicit GEMM", "Winograd" …); NULL for other kernels. */
     const char *algorithm;
     const char *reason;     /* Reason for the algorithm. */

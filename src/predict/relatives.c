@@ -6,7 +6,7 @@
 enum { COMPARED = 4 };
 _Static_assert(UNKNOWN == 0, "zeros are unknown GPUs");
 
-/* The numbers that bound kernels on a unit. */
+/* Sets the numbers of a GPU that bound kernels on a unit. */
 static void compared(const device_view *d, work_unit u, double numbers[COMPARED])
 {
     numbers[0] = d->bandwidth_b_s;
@@ -15,7 +15,7 @@ static void compared(const device_view *d, work_unit u, double numbers[COMPARED]
     numbers[3] = unit_peak(u, d);
 }
 
-/* Data sheets round, so a hundredth less still counts as equal. */
+/* Tolerates 1 %, because data sheets round. */
 static bool is_no_better(const double *a, const double *b)
 {
     for (int i = 0; i < COMPARED; i++)
@@ -40,7 +40,8 @@ static bool ran_all(const net *n, int gpu, work_group g, work_unit u, const int1
     return true;
 }
 
-/* Puts a measured GPU among those below, unless one of them is no worse; those that it is no worse than leave. */
+/* Adds a measured GPU to `below` unless an entry is at least as good, and removes entries that are no better than
+ * it. Keeps the nearest ones. */
 static void put_below(relatives *r, const net *n, const device_view *d, work_unit u, int gpu, double away,
                       double *aways)
 {
@@ -79,7 +80,7 @@ relatives relatives_of(const net *n, const device_view *d, work_group g, work_un
     compared(d, u, own);
     for (int i = 1; i < n->gpu_count; i++) {
         device_view v = view_unpack(n->gpu_numbers + (size_t)i * VIEW_NUMBERS, d->allows_tf32);
-        if (v.sms <= 0) /* left out of the training */
+        if (v.sms <= 0) /* Left out of the training. */
             continue;
         bool ran = ran_all(n, i, g, u, ops, count);
         compared(&v, u, other);
@@ -101,7 +102,7 @@ relatives relatives_of(const net *n, const device_view *d, work_group g, work_un
     }
     if (r.below[0] != UNKNOWN && aways[0] <= near_away)
         r.near = UNKNOWN;
-    if (r.near != UNKNOWN) { /* Its own prediction is bounded by what is no better than it. */
+    if (r.near != UNKNOWN) { /* GPUs no better than `near` bound its own prediction, so they need not bound this one. */
         device_view v = view_unpack(n->gpu_numbers + (size_t)r.near * VIEW_NUMBERS, d->allows_tf32);
         compared(&v, u, own);
         for (int i = 0; i < MOST_BELOW; i++) {

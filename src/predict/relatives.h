@@ -1,8 +1,7 @@
-/* relatives.h: measured relatives of a GPU on which a kind of kernel was never measured.
- *
- * Kin has the same chip: its efficiencies hold for every GPU of that chip, with the GPU's own peaks and bandwidth. A
- * GPU that is at least as good in every number that the kernels can use is no slower, so measured GPUs below and above
- * bracket the time. */
+/* relatives.h: measured relatives of a GPU on which a kind of kernel was never measured. A kin has the same chip:
+ * its efficiencies hold for every GPU with that chip, combined with the GPU's own peaks and bandwidth. A GPU that is
+ * at least as good in every number that the kernels use is no slower, so measured GPUs below and above bound the
+ * time. */
 #ifndef SOOTH_PREDICT_RELATIVES_H
 #define SOOTH_PREDICT_RELATIVES_H
 
@@ -12,13 +11,15 @@ enum { MOST_BELOW = 2 };
 
 typedef struct relatives {
     int kin;   /* UNKNOWN: none */
-    int above; /* nearest measured GPU that is no worse in any number */
-    int near;  /* GPU without such measurements that is no better in any number, nearer than the measured ones */
-    int below[MOST_BELOW]; /* nearest measured GPUs that are no better in any number, and no worse than each other */
+    int above; /* Nearest measured GPU that is no worse in any number. */
+    /* Nearest GPU that is no better in any number, if it lacks such measurements and is nearer than `below`. */
+    int near;
+    /* Nearest measured GPUs that are no better in any number; none of them is better than another in all numbers. */
+    int below[MOST_BELOW];
 } relatives;
 
-/* Finds the relatives of `d` on which kernels of group `g` were measured on unit `u`. For kernels without products, all
- * of these operators must have been measured too. */
+/* Finds the relatives of `d` on which kernels of group `g` were measured on unit `u`. For kernels without products,
+ * all operators in `ops` must have been measured too. */
 relatives relatives_of(const net *n, const device_view *d, work_group g, work_unit u, const int16_t *ops, size_t count);
 
 #endif

@@ -21,8 +21,8 @@ setting setting_default(void);
 #define SETTING_NOT_NOTED "unknown"
 /* Sets one part by name; an empty name changes nothing. Returns false for an unknown name. */
 bool setting_set(setting *s, setting_part part, str name);
-/* Sets the precision in which the file says that it runs, if it says so. Call it after runtime, mode and device are
- * set. Returns a note where these cannot keep the file's types, else NULL. */
+/* Sets the precision that the file states, if any. Call it after runtime, mode and device are set. Returns a note if
+ * these cannot keep the file's types, else NULL. */
 const char *setting_follow_file(setting *s, const own_types *own);
 /* Sets the stack and the launch rules of its framework version. The text must outlive the setting. */
 void setting_set_stack(setting *s, str stack);

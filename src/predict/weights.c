@@ -288,9 +288,9 @@ const char *interval_kind_name(bool gpu_known, double novelty)
     return NAMES[gpu_known][novelty_bin(novelty)];
 }
 
-/* Only the 90 % quantile of the errors is calibrated. The other levels scale it by ratios of quantiles, medians over
- * four tables of operators of which training left most rows out (tools/reliability.py prints them); errors have heavy
- * tails. */
+/* Only the 90 % quantile of the errors is calibrated. The other levels scale it by ratios of quantiles: medians over
+ * four tables of operators, most of whose rows were left out of training (tools/reliability.py prints them). Errors
+ * have heavy tails. */
 double interval_scale(int percent)
 {
     static const struct {

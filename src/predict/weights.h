@@ -69,8 +69,8 @@ struct predictor {
 
 typedef struct weights_view {
     net net;
-    net new_gpu; /* Returns the same weights with the parameters for new GPUs, for groups that training did not see
-                  * on the GPU. */
+    /* The same weights with the parameters for new GPUs, used for groups that training did not see on the GPU. */
+    net new_gpu;
     const float *intervals; /* [INTERVAL_KINDS][stack] */
     const uint32_t *seen;
     uint32_t seen_count;

@@ -33,7 +33,7 @@ typedef struct work {
     uint32_t kin;          /* Hash of the kernel without its batch: equal for the same layer at any batch size. */
     int32_t like;          /* First work of the list that differs only in cache reuse; itself if there is none. */
     double count;          /* Runs per pass. */
-    double library_count;  /* Those of them that a library launches by itself. */
+    double library_count;  /* Runs that a library launches by itself. */
     double flops, macs, bytes;
     double weight_bytes; /* Bytes of weights. */
     double gemm[4];      /* Batch, m, n, k; 0 for other kernels. */

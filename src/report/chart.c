@@ -37,7 +37,7 @@ static double tick_step(double extent)
     return extent / step > 25 ? step * 5 : extent / step > 12 ? step * 2 : step;
 }
 
-/* Returns the nearest of 1, 2, 5 times a power of ten that is not above x (or not below it). */
+/* Returns the nearest of 1, 2, 5 times a power of ten that is not below x if `is_up`, otherwise not above it. */
 static double round_log(double x, bool is_up)
 {
     static const double STEPS[] = {1, 2, 5, 10};

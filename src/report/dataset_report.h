@@ -26,12 +26,12 @@ typedef struct dataset_summary {
     const dataset_setting *settings;
     size_t setting_count;
     bool was_checked;
-    const char *const *findings; /* of a check, one line each */
+    const char *const *findings; /* Findings of a check, one line each. */
     size_t finding_count;
     int64_t more_findings; /* number of findings that are not listed */
 } dataset_summary;
 
-/* As sooth_survey_report: the text is the caller's to free. */
+/* As sooth_survey_report(): the caller frees the text. */
 sooth_status dataset_report(const dataset_summary *summary, const sooth_report_options *options, char **text,
                             size_t *size, sooth_error *error);
 

@@ -239,7 +239,7 @@ static void edge(drawing *d, const layout_link *step, wrap_lanes *wraps)
         text_printf(d->out, "<path d=\"M%.1f %.1fC%.1f %.1f %.1f %.1f %.1f %.1f", x0, y0, x0, y0 + bend, x1, y1 - bend,
                     x1, y1);
     }
-    if (!is_box(d, step->to)) /* through the row in the lane */
+    if (!is_box(d, step->to)) /* Continues through the row of the lane. */
         text_printf(d->out, "V%.1f", y1 + BOX_HEIGHT);
     text_puts(d->out, is_box(d, step->to) ? "\" marker-end=\"url(#sooth-arrow)\"/>\n" : "\"/>\n");
 }

@@ -82,8 +82,8 @@ static void measure_depth(placement *p, const layout_neighbours *n, bool from_be
     }
 }
 
-/* Keeps the trunk of a network straight: at a box, the steps on the longest branch have priority. Equal branches
- * share it. */
+/* Keeps the trunk of a network straight: at a box, the steps on the longest branch have priority. Branches of equal
+ * length all have it. */
 static void mark_side_branches(placement *p)
 {
     layout *l = p->l;
@@ -246,12 +246,12 @@ static void combine(placement *p)
     }
 }
 
-/* Finds for each step down the index of the same step among those up, by walking both lists from left to right. */
+/* Maps each step down to the index of the same step among the steps up, by walking both lists from left to right. */
 static void match_steps(placement *p)
 {
     layout *l = p->l;
     for (int32_t i = 0; i < p->strip_node_count; i++)
-        p->pending[p->strip_nodes[i]] = 0; /* now the number of steps up of the node that were matched */
+        p->pending[p->strip_nodes[i]] = 0; /* From here on: number of the node's steps up that are already matched. */
     for (int32_t r = p->strip->first_row; r < p->strip->end_row; r++) {
         for (int32_t i = 0; i < l->rows[r].count; i++) {
             int32_t node = l->rows[r].nodes[i];

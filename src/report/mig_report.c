@@ -169,7 +169,7 @@ static const char *devices_of(mig_report *r, size_t gpu)
     return all.ptr;
 }
 
-/* Writes only numbers of slices, because mig-parted chooses the slots by trying orders until one works. */
+/* Writes only the number of slices: mig-parted chooses the slots itself, by trying orders until one works. */
 static void mig_write_parted(mig_report *r)
 {
     text *out = r->out;

@@ -234,8 +234,7 @@ static bool has_note(mig_report *r, size_t workload, const char *wanted)
     return false;
 }
 
-/* Prints a note, which may contain text from a file. A note on all workloads stands alone, others after the letters
- * of their workloads. */
+/* Prints a note, which may contain text from a file. A note on only some workloads follows their letters. */
 static void note_line(mig_report *r, size_t first, const char *note)
 {
     str whose = {"", 0};

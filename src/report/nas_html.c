@@ -1,5 +1,5 @@
-/* nas_html.c: `sooth nas --format html`: one page: the space as a cloud with the Pareto front, the distribution of the
- * utilization, what each choice does, the best architectures. */
+/* nas_html.c: `sooth nas --format html`: one page with the space as a cloud of points and its Pareto front, the
+ * distribution of the utilization, the effect of each choice, and the best architectures. */
 #include "base/statistics.h"
 #include "report/chart.h"
 #include "report/nas_report.h"

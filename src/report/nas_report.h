@@ -1,4 +1,4 @@
-/* nas_report.h: what the writers of `sooth nas` share. */
+/* nas_report.h: shared by the writers of `sooth nas`. */
 #ifndef SOOTH_REPORT_NAS_REPORT_H
 #define SOOTH_REPORT_NAS_REPORT_H
 

@@ -5,11 +5,12 @@
 
 #include "report/text.h"
 
-/* The caller writes the title after page_open, and the heading (inside h1) after page_begin_body. `more_style` adds to
- * the style that all pages share; it may be "". */
+/* Between page_open() and page_begin_body() the caller writes the title, after the latter the heading (inside h1).
+ * `more_style` is appended to the common style; it may be "". */
 void page_open(text *t);
 void page_begin_body(text *t, const char *more_style);
-/* The script that sorts tables, and the end; page_close is both, a page with more script writes it between them. */
+/* page_close() writes the script that sorts tables, and the end of the page. Pages with more script write it between
+ * page_begin_script() and page_end_script(). */
 void page_begin_script(text *t);
 void page_end_script(text *t);
 void page_close(text *t);
@@ -17,7 +18,7 @@ void page_close(text *t);
 /* name="12.34", with a decimal point in any locale. */
 void page_coordinate(text *t, const char *name, double x);
 void page_cell(text *t, const char *s);
-/* A number for people (`shown`), and its sort key. */
+/* A number as people read it (`shown`), and the sort key `x`. */
 void page_number_cell(text *t, double x, const char *shown);
 void page_card(text *t, const char *name, const char *value, const char *note);
 const char *page_percent(char room[NUMBER_ROOM], double x); /* "12.3 %"; "?" if it is not finite */

@@ -40,7 +40,7 @@ box_role picture_box(const picture *p, int32_t box, size_t *index)
     return BOX_OUTPUT;
 }
 
-/* Large enough for layers' values that recovery passes added after those of the file. */
+/* Large enough to include values of layers that recovery passes added after those of the file. */
 static size_t value_limit(const sooth_model *m)
 {
     size_t limit = sooth_value_count(m);
@@ -55,7 +55,7 @@ static size_t value_limit(const sooth_model *m)
     return limit;
 }
 
-/* `seen[from]` is the last box connected with `from`, so that each edge is drawn once. */
+/* `seen[from]` is the last box that was connected with `from`, so that each edge is drawn once. */
 static void connect(picture *p, const int32_t *maker, int32_t *seen, size_t limit, size_t value, int32_t to)
 {
     if (value >= limit || maker[value] == 0)

@@ -30,7 +30,7 @@ box_role picture_box(const picture *p, int32_t box, size_t *index);
 /* Colours by kind of operator; the last one is for inputs and outputs. */
 typedef struct picture_paint {
     const char *kind;  /* as in sooth_layer */
-    const char *title; /* title in the legend */
+    const char *title; /* Title in the legend. */
     const char *fill, *stroke;
 } picture_paint;
 const picture_paint *picture_paints(size_t *count);

@@ -47,7 +47,7 @@ static void totals_row(text *out, const sooth_prediction *p, const sooth_predict
 
 static void refused_row(text *out, const sooth_prediction_totals *others, const sooth_refusal *no)
 {
-    enum { BEFORE_MIG = 9, AFTER_MIG = 13 }; /* numbers of empty fields before and after the column "mig" */
+    enum { BEFORE_MIG = 9, AFTER_MIG = 13 }; /* Number of empty fields before and after the column "mig". */
     text_csv(out, others->file);
     text_csv_text(out, no->gpu);
     text_csv_number(out, no->batch > 0 ? no->batch : -1);

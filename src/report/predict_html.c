@@ -1,6 +1,6 @@
-/* predict_html.c: `sooth predict --format html`: a self-contained page with figures, pictures and sortable tables. It
- * is well-formed XML, and light or dark as the reader's system. The pictures are those of the page (web/charts.js): the
- * report carries the answer as JSON and draws it when it is opened. */
+/* predict_html.c: `sooth predict --format html`: a self-contained page with figures, pictures and sortable tables.
+ * It is well-formed XML and follows the reader's light or dark mode. web/charts.js draws the pictures, when the page
+ * is opened, from the answer, which the page contains as JSON. */
 #include "report/page.h"
 #include "report/predict_memory.h"
 
@@ -25,7 +25,7 @@ static void keys(text *t)
                  "<i class=\"key launch\"></i>launch</p>\n");
 }
 
-/* A place for a picture of web/charts.js. */
+/* Opens the element in which web/charts.js draws this picture. */
 static void picture(page *g, const char *name)
 {
     text_printf(g->out, "<div data-plot=\"%s\"></div>\n", name);
@@ -201,7 +201,7 @@ static void basis(page *g)
     text_puts(o, ".</p>\n");
 }
 
-/* Peak memory by part, memory over time, and the layers with tensors alive at the peak. */
+/* Writes the section on memory: the peak by part, memory over time, and the layers with tensors alive at the peak. */
 static void memory_section(page *g)
 {
     enum { MOST = 10 };
@@ -246,7 +246,7 @@ static void memory_section(page *g)
     text_puts(o, "</tbody></table></div>\n");
 }
 
-/* Text in which nothing is special in HTML or XML: '<' and '>' are in strings alone. */
+/* Escapes '<' and '>', which occur only inside strings, so that neither HTML nor XML interprets the text. */
 static void escape_from(text *t, size_t start)
 {
     size_t special = 0;
@@ -266,7 +266,7 @@ static void escape_from(text *t, size_t start)
     }
 }
 
-/* The answer as JSON, and the charts that draw it. */
+/* Writes the answer as JSON, and the charts that draw it. */
 static void script(page *g)
 {
     text *o = g->out;

@@ -92,7 +92,7 @@ static void place(text *out, const char *command, double x, double y)
     text_printf(out, "%s%s %s", command, number_real(a, round(x * 10) / 10), number_real(b, round(y * 10) / 10));
 }
 
-/* Draws one step per point. For an area, closes it down to `floor_mib`. */
+/* Draws one step per point. With `floor_mib` it closes the area down to that level. */
 static void steps(const canvas *c, const char *class, const memory_point *points, size_t count, double base_mib,
                   bool is_reserved)
 {

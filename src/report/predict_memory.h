@@ -20,8 +20,8 @@ const char *memory_verdict(const sooth_memory *m);
 /* Indices of the layers whose tensors are alive at the peak, the largest first. */
 size_t *memory_largest_layers(predict_report *r, const sooth_prediction *p, size_t *count);
 
-/* A point in time. There is one per kernel, or at most `most`: each then stands for a group of kernels, by its
- * kernel with the most memory. */
+/* A point in time. There are at most `most` points; if there are more kernels, a point shows the kernel with the
+ * most memory of a group. */
 typedef struct memory_point {
     double begin_ms, end_ms;
     double allocated_mib, reserved_mib; /* without the context */

@@ -67,7 +67,7 @@ static void figure(predict_report *r, const char *name, const char *value, const
     text_printf(r->out, "  %-16s  ", name);
     style(r, "1");
     size_t width = strlen(value);
-    /* a column of at least 12, because a number is never shortened */
+    /* At least 12 columns wide, because numbers are never shortened. */
     text_cell(r->out, value, width > 12 ? width : 12, CELL_RIGHT, r->options.ascii);
     style(r, "0");
     text_printf(r->out, "  %s\n", note);
@@ -106,7 +106,7 @@ static void figures(predict_report *r, const sooth_prediction *p, const sooth_pr
            number_digits(b, t->peak_flops / 1e12));
     double moved_gb_s = seconds > 0 ? (double)t->bytes / seconds / 1e9 : 0;
     double dram_gb_s = t->dram_share / 100 * t->bandwidth_bytes_s / 1e9;
-    const double from_cache = 1.05; /* Kernels that move so much more than memory carries are worth a note. */
+    const double from_cache = 1.05; /* Bytes that kernels move ÷ bytes from memory, from which on a note says so. */
     figure(r, "DRAM bandwidth", share_text(value, t->dram_share), "%s of %s GB/s%s%s%s", number_digits(a, dram_gb_s),
            number_digits(b, t->bandwidth_bytes_s / 1e9), moved_gb_s > from_cache * dram_gb_s ? "; kernels move " : "",
            moved_gb_s > from_cache * dram_gb_s ? number_digits(c, moved_gb_s) : "",
@@ -340,7 +340,7 @@ static bool has_note(const sooth_prediction *p, const char *wanted)
     return false;
 }
 
-/* A note on all predictions stands alone, others after the names of their GPUs. */
+/* Prints a note; if only some predictions have it, the names of their GPUs precede it. */
 static void compared_note(predict_report *r, size_t first, const char *note)
 {
     str whose = {"", 0};

@@ -110,7 +110,7 @@ static str scope_of(const char *name, size_t depth)
     return (str){name, (size_t)(end - name)};
 }
 
-/* Sort key of a number: unknown values, which may be large, come after all known ones. */
+/* Sort key of a number. Unknown values sort after all known ones, because they may be large. */
 static int larger_first(int64_t a, int64_t b)
 {
     bool a_known = a > 0, b_known = b > 0;
@@ -294,7 +294,7 @@ const char *report_shape(report *r, size_t index, const char *separator)
     return joined;
 }
 
-/* Memory is mostly for shapes as text, which a hostile file can make long. */
+/* Most of it is for shapes as text, which a hostile file can make long. */
 static const size_t SCRATCH_CAP = (size_t)1 << 30;
 
 /* ---- the public function ----------------------------------------------------------------------------------------- */

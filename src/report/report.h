@@ -11,7 +11,7 @@
 /* Sums skip unknown values; a sum without any known value is unknown. */
 typedef struct figures {
     int64_t params, macs, flops, weight_bytes, activation_bytes;
-    uint8_t partial; /* bits of figure_bit: figures whose sum lacks an unknown value */
+    uint8_t partial; /* Bits figure_bit() of the figures whose sum omits unknown values. */
 } figures;
 
 typedef enum figure_bit {
@@ -25,7 +25,7 @@ typedef enum figure_bit {
 typedef struct report_row {
     const char *name;
     const char *op;      /* NULL: several layers */
-    size_t last_layer;   /* its output is the row's shape; SIZE_MAX: none */
+    size_t last_layer;   /* Layer whose output gives the row's shape; SIZE_MAX: none. */
     int64_t layer_count; /* layers of the row */
     int64_t repeat, fused_count;
     bool op_known;

@@ -1,5 +1,5 @@
-/* survey_html.c: `sooth survey --format html`: one page with the distributions, utilization over batch, against MACs
- * and accuracy, where the peak goes, and every row in a table that sorts. */
+/* survey_html.c: `sooth survey --format html`: one page with the distributions, utilization over the batch,
+ * utilization against MACs and accuracy, the losses, and a sortable table of all rows. */
 #include "report/chart.h"
 #include "report/page.h"
 #include "report/survey_report.h"
@@ -9,9 +9,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Columns of the largest batch in the first setting, which the single charts show. */
+/* Columns that charts of a single batch and setting show: those of the largest batch in the first setting. */
 typedef struct shown_columns {
-    size_t first; /* the first of these columns; one per GPU follows */
+    size_t first; /* First of these columns; there is one for each GPU. */
     int64_t batch;
 } shown_columns;
 
@@ -184,7 +184,7 @@ static int by_x_descending(const void *a, const void *b)
     return x->x > y->x ? -1 : x->x < y->x ? 1 : x->y > y->y ? -1 : x->y < y->y;
 }
 
-/* Pareto front: points that no other one beats in both directions, by descending x. */
+/* Pareto front: points that no other point beats in both directions, by descending x. */
 static size_t pareto_front(chart_point *points, size_t count)
 {
     size_t kept = 0;

@@ -51,7 +51,7 @@ static void add_setting(grid *g, const survey_report *r, const sooth_survey_row 
         grid_printf(g, "%s %s %s", row->precision, row->layout, row->runtime);
 }
 
-/* Begins a grid; leaves out the column "setting" if all rows have the same. */
+/* Begins a grid; omits the column "setting" if all rows have the same setting. */
 static void begin_grid(grid *g, survey_report *r, const grid_column *columns, size_t count)
 {
     grid_column *shown = ARENA_ARRAY(r->scratch, grid_column, count);

@@ -207,7 +207,7 @@ static const char MAP_STYLE[] =
     "var(--p),var(--paper))}"
     ".map td.dark{color:#fff}\n";
 
-/* Colours by the logarithm of the cell, from the least of the map to the most. */
+/* Colours cells by their logarithm, from the smallest cell of the map to the largest. */
 static void html_map(writing *w, const sweep_map *m)
 {
     text *o = w->out;

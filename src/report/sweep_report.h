@@ -1,4 +1,4 @@
-/* sweep_report.h: `sooth sweep`: what a sweep found, as a table, JSON and a page with heat maps and Pareto fronts. */
+/* sweep_report.h: `sooth sweep`: results of a sweep as a table, JSON, and a page with heat maps and Pareto fronts. */
 #ifndef SOOTH_REPORT_SWEEP_REPORT_H
 #define SOOTH_REPORT_SWEEP_REPORT_H
 
@@ -13,10 +13,10 @@ typedef struct sweep_front_point {
 typedef struct sweep_setting_row {
     const char *gpu, *mig, *precision, *layout, *runtime, *mode, *stack;
     int64_t points, failed;
-    double latency_ms_least, latency_ms_mean, latency_ms_most; /* geometric mean; NAN: no point */
+    double latency_ms_least, latency_ms_mean, latency_ms_most; /* `mean` is geometric; NAN without points. */
     double throughput_most, utilization_mean, utilization_most;
-    sweep_front_point fastest;      /* the most samples per second */
-    const sweep_front_point *front; /* nothing else has as many MACs in as short a time; by latency */
+    sweep_front_point fastest;      /* The point with the most samples per second. */
+    const sweep_front_point *front; /* Pareto front, by latency: no other point has as many MACs in as short a time. */
     size_t front_count;
 } sweep_setting_row;
 
@@ -25,7 +25,7 @@ typedef struct sweep_map {
     const char *family, *title, *row_title, *column_title;
     const char *const *rows, *const *columns;
     size_t row_count, column_count;
-    const double *cells; /* by row; NAN: no point */
+    const double *cells; /* Row by row; NAN: no point. */
     bool is_percent;
 } sweep_map;
 

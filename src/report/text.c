@@ -179,7 +179,7 @@ const char *number_real(char room[NUMBER_ROOM], double x)
 {
     if (!(x > -1e12 && x < 1e12))
         return "?";
-    bool is_small = x > -1e-3 && x < 1e-3; /* six decimals would show fewer than four digits */
+    bool is_small = x > -1e-3 && x < 1e-3; /* Six decimals would show fewer than four digits. */
     int decimals = is_small ? 12 : 6;
     int64_t scale = is_small ? 1000000000000 : 1000000;
     int64_t scaled_up = (int64_t)(x * (double)scale + (x < 0 ? -0.5 : 0.5)), fraction = llabs(scaled_up % scale);
@@ -318,7 +318,7 @@ void text_name(text *t, const char *s, size_t width, bool ascii)
         add_shown(t, s, end, width);
         return;
     }
-    /* keeps more of the end than of the beginning, because scopes begin alike */
+    /* Keeps more of the end than of the beginning, because scopes begin alike. */
     size_t head = (width - dots_width) / 6, tail = width - dots_width - head;
     add_shown(t, s, end, head);
     text_puts(t, dots);

@@ -24,9 +24,8 @@ typedef struct text {
  * returns the error of its `fail`. */
 sooth_status text_hand_out(text *t, bool done, char **bytes, size_t *size);
 
-/* Called between rows: passes the text so far to the sink, if there is one and the text is long. Memory then does
- * not grow with the report. A report of usual size is only passed on by text_end, so that nothing of it appears
- * after an error. */
+/* Called between rows: if there is a sink and the text is long, passes the text on, so that memory does not grow
+ * with the report. Shorter reports are passed on only by text_end(), so that nothing of them appears after an error. */
 void text_pass_on(text *t);
 void text_end(text *t);
 

@@ -105,7 +105,7 @@ static void stages(train_report *r)
     text_puts(o, "</svg></div>\n");
 }
 
-/* One period of the steady state: the loader prepares the next step while the device computes. */
+/* Draws one period of the steady state: the loader prepares the next step while the device computes. */
 static void pipeline(train_report *r)
 {
     const sooth_train_totals *t = &r->totals;

@@ -48,7 +48,7 @@ static void scale(const canvas *c)
     }
 }
 
-/* Rectangles of one moment, from the bottom up. */
+/* Draws the parts of one moment as rectangles, from the bottom up. */
 static void stack(const canvas *c, const sooth_train_moment *m, double context_mib)
 {
     double mib[PARTS], base = 0;

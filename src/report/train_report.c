@@ -10,7 +10,7 @@
 static const size_t SCRATCH_CAP = (size_t)256 << 20;
 enum { SCHEMA = 1, MOST_LAYERS = 20 }; /* SCHEMA: version of the fields, doc/json.md */
 
-/* Measured on a processor: the columns of a GPU are left out. */
+/* True for a step measured on a processor, which has no columns of a GPU. */
 static bool is_measured(const train_report *r)
 {
     return strcmp(r->totals.origin, "measured") == 0;
@@ -54,7 +54,7 @@ static void write_step(train_report *r)
     text_printf(r->out, "  (loader %s ms)\n", number_digits(room, t->loader_ms));
     text_printf(r->out, "  limited by            %s\n", t->limited_by);
     text_printf(r->out, "  throughput            %s /s\n", number_digits(room, t->throughput_per_s));
-    if (is_measured(r)) { /* The cores of the step load the images too. */
+    if (is_measured(r)) { /* The cores that compute the step also load the images. */
         text_printf(r->out, "  images take           %.1f %% of the step\n", t->gpu_waits_percent);
         return;
     }
@@ -92,7 +92,7 @@ bool train_has_library(const sooth_train_library *l)
     return l->algorithm && isfinite(l->forward_ms);
 }
 
-/* Forward and backward of a convolution. */
+/* Writes the times of a convolution: forward and backward. */
 static void library_cell(grid *g, const sooth_train_library *l)
 {
     char room[NUMBER_ROOM];
@@ -358,7 +358,7 @@ static void json_lists(train_report *r, json *j)
     json_close(j, ']');
 }
 
-/* Parts at the peak. */
+/* Writes the parts of memory at the peak. */
 static void json_memory(json *j, const sooth_memory *m)
 {
     json_key(j, "memory");

@@ -17,7 +17,7 @@ typedef struct train_report {
 bool train_has_library(const sooth_train_library *l);
 void train_trace(train_report *r);
 void train_html(train_report *r);
-/* A section of the page; nothing if memory is not known. */
+/* Writes a section of the page; writes nothing if memory is not known. */
 void train_memory_picture(train_report *r);
 
 #endif

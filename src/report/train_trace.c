@@ -44,7 +44,7 @@ static double stage_ms(const train_report *r, size_t stage)
     return sooth_train_stage_at(r->train, stage).latency_ms.value;
 }
 
-/* Layers forward in order, backward in reverse. */
+/* Writes the layers: forward in order, backward in reverse. */
 static void gpu_events(train_report *r, json *j, double start_ms)
 {
     size_t count = sooth_train_layer_count(r->train);

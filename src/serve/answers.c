@@ -240,7 +240,7 @@ static sooth_status mig(const answerer *a, kept_handle *handle, question *q, res
     workload.model = handle->model;
     sooth_mig_plan *plan = NULL;
     status = sooth_mig_plan_make(&workload, 1, &options, &plan, error);
-    if (plan) /* written even if the answer is no */
+    if (plan) /* Written even if the answer is no. */
         status = sooth_mig_plan_report(plan, &q->report, &out->bytes, &out->size, error);
     sooth_mig_plan_free(plan);
     free(handle->bound); /* a plan binds other batches, so the kept binding is no longer valid */

@@ -35,11 +35,11 @@ typedef struct request {
 } request;
 
 typedef struct response {
-    unsigned status; /* status code of HTTP */
+    unsigned status; /* HTTP's status code. */
     const char *type;
     char *bytes; /* free() */
     size_t size;
-    char digest[SHA256_TEXT]; /* digest of the model, which stays loaded; "" if there is none */
+    char digest[SHA256_TEXT]; /* Digest of the model, which stays loaded; "" if there is none. */
 } response;
 
 /* Data shared by requests. Each worker has GPUs of its own. */

@@ -27,7 +27,7 @@ enum {
     MOST_CONNECTIONS = 4096,
     IDLE_S = 20,          /* seconds without data before a connection is closed */
     MOST_UPLOAD_S = 120,  /* seconds for a whole body */
-    BODIES_IN_FLIGHT = 4, /* limit for all bodies together, in units of the largest body */
+    BODIES_IN_FLIGHT = 4, /* Limit on the bodies of all requests together, in units of the largest body. */
     STOP_S = 10,
     PEER_ROOM = 64,
     URL_ROOM = 200,
@@ -40,7 +40,7 @@ typedef struct server {
     jobs *jobs;
     page page;
     answerer *answerers;
-    void **states; /* answerers of the workers */
+    void **states; /* One answerer per worker. */
     struct MHD_Daemon *daemon;
     atomic_size_t running, body_bytes;
     atomic_bool stops;
@@ -58,7 +58,7 @@ typedef struct exchange {
     struct timespec began;
     size_t body_room, bytes_in;
     bool is_too_large, is_queued;
-    bool is_computed; /* by a worker */
+    bool is_computed; /* A worker has computed the answer. */
     unsigned status;
     size_t bytes_out;
     char method[8], url[URL_ROOM], peer[PEER_ROOM];
@@ -276,8 +276,8 @@ static bool is_own_host(const server *s, const char *host)
     return false;
 }
 
-/* Answers a request that its head already rules out; false if it may continue. A body that is slightly too large is
- * read to its end, because many clients read no answer before that. */
+/* Answers a request that can be refused by its head; returns false if it may continue. Reads a body that is only
+ * slightly too large to its end, because many clients read no answer before they have sent everything. */
 static bool refuse(exchange *x)
 {
     server *s = x->server;
@@ -379,7 +379,7 @@ static enum MHD_Result handle(void *of, struct MHD_Connection *connection, const
         *size = 0;
         return goes_on ? MHD_YES : MHD_NO;
     }
-    /* There was no memory to send the answer: the connection ends, because the body is used up. */
+    /* Out of memory: the answer cannot be sent. Ends the connection, because the body is already consumed. */
     if (x->is_computed)
         return MHD_NO;
     return answer_whole(x) ? MHD_YES : MHD_NO;
@@ -528,7 +528,7 @@ static void announce(const server *s)
                 "proxy with both before it, or use --bind 127.0.0.1\n");
 }
 
-/* Accepts no new connections, and lets running requests finish. */
+/* Accepts no new connections and lets running requests finish. */
 static void stop(server *s)
 {
     atomic_store(&s->stops, true);

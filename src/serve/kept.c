@@ -15,8 +15,8 @@ struct kept_entry {
     char *name;
     void *bytes; /* NULL for the zoo */
     size_t size;
-    size_t counted; /* bytes that count towards the limit: file and idle models */
-    size_t users;   /* number of handles in use */
+    size_t counted; /* Bytes of the file and idle models, which count towards the limit. */
+    size_t users;   /* Number of handles in use. */
     kept_handle idle[MOST_IDLE];
     size_t idle_count;
     size_t model_bytes; /* estimated bytes of one model */
@@ -129,7 +129,7 @@ static sooth_status load(const entry *e, sooth_model **model, sooth_error *error
                     : sooth_load_file(e->key, model, error);
 }
 
-/* Returns an idle model of the entry, or a new one. The entry counts as used, so it is not removed. */
+/* Returns an idle model of the entry, or a new one. Counts the entry as used, so that it is not removed. */
 static sooth_status hand_out(kept *k, entry *e, kept_handle *handle, sooth_error *error)
 {
     *handle = (kept_handle){.entry = e};
@@ -172,7 +172,7 @@ static entry *new_entry(const char *key, const char *name, void *bytes, size_t s
     return e;
 }
 
-/* Adds an entry with its first model. If another request added the same entry meanwhile, joins it. */
+/* Adds an entry with its first model. If another request has added the same entry meanwhile, joins that one. */
 static void add_entry(kept *k, entry *made, kept_handle *handle)
 {
     entry *extra = NULL;
@@ -187,7 +187,7 @@ static void add_entry(kept *k, entry *made, kept_handle *handle)
         e->users++;
         extra = made;
         handle->entry = e;
-    } /* otherwise its model refers to its own bytes, so it stays out of the list until it is returned */
+    } /* Otherwise the entry's model refers to its own bytes, so it stays out of the list until it is returned. */
     entry *dropped = shrink(k);
     pthread_mutex_unlock(&k->lock);
     free_dropped(dropped);

@@ -95,7 +95,7 @@ void metrics_write(metrics *m, kept *kept, size_t running, text *out)
 {
     size_t models, bytes;
     kept_figures(kept, &models, &bytes);
-    metrics *copy = malloc(sizeof *copy); /* copied, because writing the text may fail and must not keep the lock */
+    metrics *copy = malloc(sizeof *copy); /* A copy, because writing the text may fail and must not hold the lock. */
     if (!copy)
         fail_with(out->fail, SOOTH_ERROR_SYSTEM, "out of memory");
     pthread_mutex_lock(&m->lock);

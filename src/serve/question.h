@@ -30,7 +30,7 @@ typedef struct question {
 void question_begin(question *q, arena *a, fail *f);
 /* Sets one part of the question from text. Fails with SOOTH_ERROR_USAGE for an unknown key or an impossible value. */
 void question_set(question *q, const char *key, const char *value);
-/* Sets every member of the object; a list is joined with commas, "dims" is an object of its own. */
+/* Sets every member of the object. Lists are joined with commas; "dims" is an object. */
 void question_set_all(question *q, const json_node *object);
 
 #endif

@@ -346,7 +346,7 @@ static void write_network(grower *g, void *program)
         if (l->is_merged)
             continue;
         g->e.name = l->name;
-        g->owner = proto_string(proto_first(l->node, "param"), "name"); /* shared weights have a name */
+        g->owner = proto_string(proto_first(l->node, "param"), "name"); /* Layers that share weights name them. */
         const caffe_layer *last = l->scale ? l->scale : l;
         for (int k = 0; k < l->in_count; k++)
             in[k] = c->blobs.items[l->in[k]].value;
