@@ -9,7 +9,7 @@ typedef struct binding {
     const sooth_options *options; /* NULL: the file's dimensions. */
     int64_t batch;                /* Batch of the inputs; 0 keeps that of the options' shapes or the file. */
     num batch_symbol;             /* Symbol bound by the batch, or NUM_UNKNOWN. */
-    /* First dimension that the batch replaces in the options' shapes; NO_DIM if there is none. */
+    /* First dimension of the options' shapes, which the batch replaces; NO_DIM if there is none. */
     int64_t given_batch;
     bool at_file_batch; /* Apply the options, but keep the batch of the file. */
     bool overrides;     /* A fixed dimension of the file was replaced, which makes declared inner shapes invalid. */

@@ -6,9 +6,8 @@ static bool is_trainable_slot(const node *n, int i)
     return n->op && (n->op->params >> (i < 15 ? i : 15)) & 1;
 }
 
-/* True for weight standardization: a channel norm of weights that learns the weights and a scale, but has no offset
- * and no statistics. A layer norm of learned tokens has an offset and does not count, nor does a norm of rows of a
- * constant state. */
+/* True for weight standardization: a norm over the channels of a weight. Only the weight and a scale are parameters,
+ * offset and statistics are not. Layer norms of learned tokens and norms of the rows of a matrix do not count. */
 static bool is_norm_of_weights(const network *net, const node *n)
 {
     return n->op->kind == OP_NORM && !node_is(n, "LayerNormalization") && n->inputs[0] != NO_VALUE &&
@@ -154,7 +153,7 @@ static void mark_weights(network *net)
     }
 }
 
-/* Counts constant outputs as parameters only in files of weights without a network. */
+/* Counts the constant outputs of a file without a network as parameters. */
 static void count_listed(sooth_model *model)
 {
     network *net = &model->net;

@@ -91,7 +91,7 @@ static bool has_graph(const node *n)
 static int64_t nodes_of(const counter *c, const node *n, int depth)
 {
     const function *f = functions_find(c->source, n);
-    if (depth >= MAX_DEPTH) /* Expanding it fails later */
+    if (depth >= MAX_DEPTH) /* Its expansion fails later and reports the depth. */
         return 0;
     return f ? nodes_of_call(c, f, depth + 1) : has_graph(n) ? nodes_of_control(c, n, depth + 1) : 1;
 }

@@ -343,7 +343,7 @@ static void begin_and_run(binding *b)
     run(b->model);
 }
 
-/* True if the user's dimensions are wrong: a rule complains under them, but not under the file's. */
+/* True if the user's dimensions are wrong: a rule complains about them but accepts the file's. */
 static void check_fit(binding *b)
 {
     sooth_model *model = b->model;

@@ -398,8 +398,8 @@ static uint64_t hash_all(const dataset *d)
     return h;
 }
 
-/* Marks the unknown stack and GPU as seen with each kernel group of an example, because training may hide any stack
- * and GPU. */
+/* Marks the unknown stack and GPU as seen with each kernel group of an example: training hides the stack and GPU of
+ * random examples. */
 static void mark_seen(dataset *d, const example *e, kernel_head k)
 {
     uint32_t group = 1u << k.group;

@@ -513,7 +513,7 @@ lifetime *lifetimes_of(const program *p, const network *net, const lower_options
     b.weights = arena_room(scratch, (size_t)p->storage_count + 1, sizeof *b.weights);
     for (int32_t i = 0; i < p->storage_count; i++)
         b.weights[i] = NO_TENSOR;
-    /* The first tensor of a storage covers all of it, so it is processed last. */
+    /* Backwards, because only the first tensor of a storage covers all of it. */
     for (tensor_id t = p->tensors.count - 1; t >= 0; t--)
         if (p->tensors.items[t].is_weight)
             b.weights[p->tensors.items[t].storage] = t;

@@ -127,7 +127,8 @@ static void hold_outputs(recorder *r, int32_t kernel_index)
     }
 }
 
-/* A hidden kernel that copies inputs for the preceding kernel runs before it. */
+/* Hidden kernels that copy inputs of this kernel come after it in the list but run before it, so their outputs are
+ * held now. */
 static void hold_copies(recorder *r, int32_t kernel_index)
 {
     const kernel *kernels = r->program->kernels.items;

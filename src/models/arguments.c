@@ -60,7 +60,9 @@ void zoo_refuse(builder *b, const zoo_arguments *a, int index, const char *forma
     va_start(args, format);
     vsnprintf(reason, sizeof reason, format, args);
     va_end(args);
-    enum { MOST_SHOWN = 24 }; /* longer values appear in the name already */
+    enum {
+        MOST_SHOWN = 24
+    }; /* A longer value is not repeated: messages begin with the network's name, which contains it. */
     const char *name = a->entry->parameters[index].name;
     if (a->texts[index].len > MOST_SHOWN)
         fail_with(&b->model->fail, SOOTH_ERROR_USAGE, "%s: %s", name, reason);

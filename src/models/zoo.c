@@ -137,7 +137,7 @@ sooth_zoo_parameter sooth_zoo_parameter_at(size_t network, size_t index)
     const zoo_network *named;
     const zoo_entry *family;
     find_at(network, &named, &family);
-    if (named) /* a network lists parameters only if it is its family with all defaults */
+    if (named) /* A network lists parameters only if it is its family with all defaults. */
         family = find_family(str_of(named->definition));
     size_t known = 0;
     while (family && family->parameters && family->parameters[known].name)

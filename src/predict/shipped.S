@@ -1,5 +1,6 @@
 /* shipped.S: the weights that `sooth learn` made, as data/weights.bin has them, and the constants of slices (data/slices.txt) and of power
- * (data/energy.txt), and how benchmarks ran (data/benchmarks.txt). Zeros follow the weights, so that an empty file is no weights instead of whatever lies behind it. */
+ * (data/energy.txt), and how benchmarks ran (data/benchmarks.txt). Zeros follow the weights, so that
+ * an empty file reads as no weights. */
 #include "base/embed.h"
     EMBED_SECTION(predict)
     .balign 16

@@ -144,7 +144,7 @@ static void add_bound(emitter *e, bounds *b, const int64_t *known, value_id vect
     if (is_masked) {
         b->numbers[at] = masked;
     } else if (known) {
-        /* -1 + 1 would be the beginning, so the end after the last element is written as the largest number. */
+        /* The end of a slice of element -1 would be 0, the beginning; the largest number stands for it instead. */
         b->numbers[at] = more && known[place] == -1 ? INT64_MAX : known[place] + more;
     } else {
         int64_t index = place;

@@ -296,7 +296,7 @@ static void write_matmul(emitter *e, const coreml_layer *l)
     bool has_bias = has_weight && layer_int(l->params, 7, 0) != 0;
     bool turns_a = layer_int(l->params, 1, 0) != 0, turns_b = !has_weight && layer_int(l->params, 2, 0) != 0;
     value_id a = layer_in(l, 0), b = has_weight ? weight(e, l, "weights", 2, dims) : layer_in(l, 1);
-    if ((turns_a && !has_rank(e, a)) || (turns_b && !has_rank(e, b))) { /* an operator that transposes for any rank */
+    if ((turns_a && !has_rank(e, a)) || (turns_b && !has_rank(e, b))) { /* FusedMatMul transposes at any rank. */
         value_id outputs[] = {layer_out(l, 0)};
         node *n = emit_foreign(e, STR("com.microsoft"), STR("FusedMatMul"), (const value_id[]){a, b}, 2, outputs, 1);
         emit_int(n, "transA", turns_a);

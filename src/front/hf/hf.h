@@ -53,7 +53,7 @@ struct hf {
 const hf_family *hf_family_of(str type);
 const char *hf_defaults_of(str type);
 
-/* ---- reading (hf_config.c); `keys` are names with spaces between them, of which the first that is there counts --- */
+/* ---- reading (hf_config.c); `keys` are space-separated names; the first that exists counts --------------------- */
 
 /* Fails with an impossible value at the first of the keys present, and a remedy. */
 _Noreturn void hf_fail(const hf *c, const char *keys, const char *format, ...) __attribute__((format(printf, 3, 4)));

@@ -393,7 +393,7 @@ void hlo_region_ops(hlo_writer *w, const hlo_region *r)
             continue;
         if (++w->written > MAX_WRITTEN)
             fail_with(&w->e.b->model->fail, SOOTH_ERROR_INPUT,
-                      "calls expand to more than %d operators; no real program has so many", MAX_WRITTEN);
+                      "calls expand to more than %d operators; no real program is that large", MAX_WRITTEN);
         if (o->result_count && w->is_done[o->first_result]) {
             w->is_done[o->first_result] = false; /* the function may be called again, so its results are written anew */
             continue;
@@ -512,7 +512,7 @@ static bool has_graph(const node *n)
     return has;
 }
 
-/* Removes the nodes that do not stay, with the declarations of their outputs. */
+/* Removes nodes for which `stays` is false, and the declarations of their outputs. */
 static void keep_nodes(builder *b, graph *g, const bool *stays)
 {
     int32_t kept = 0;
@@ -538,7 +538,7 @@ static void drop_unread(hlo_writer *w)
         is_read[g->outputs.items[i]] = true;
     for (int32_t i = g->nodes.count - 1; i >= 0; i--) {
         const node *n = &g->nodes.items[i];
-        if (has_graph(n)) { /* What bodies read of the outer graph is not examined, so all nodes before it stay. */
+        if (has_graph(n)) { /* Bodies may read any value of the outer graph, so all earlier nodes stay. */
             for (int32_t k = 0; k <= i; k++)
                 stays[k] = true;
             break;

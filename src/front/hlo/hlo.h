@@ -190,7 +190,7 @@ value_id hlo_shape_of(hlo_writer *w, hlo_value v);
 bool hlo_is_weight(hlo_writer *w, hlo_value v);
 /* True for a constant of a single number, or a broadcast of one. */
 bool hlo_scalar(hlo_writer *w, hlo_value v, double *x);
-/* The same for constants that are not written yet. */
+/* Like hlo_scalar(), for constants that are not written yet. */
 bool hlo_scalar_ahead(hlo_writer *w, hlo_value v, double *x);
 /* Returns the tensor under a squeezed value, with its dimensions kept. */
 value_id hlo_kept(hlo_writer *w, hlo_value v);

@@ -288,7 +288,7 @@ static str direction_of(const hlo_op *o)
     return direction ? direction->text : STR("");
 }
 
-/* Maps a comparison with 0 of a boolean that was converted to a number. */
+/* Maps the comparison of x with 0, where x is a boolean that was converted to a number. */
 static bool is_truth(hlo_writer *w, const hlo_op *o)
 {
     double zero;

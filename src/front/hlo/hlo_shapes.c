@@ -154,7 +154,7 @@ static void bring_back(hlo_writer *w, const hlo_op *o, const hlo_bound *b, const
     hlo_bind_as(w, o->first_result, back);
 }
 
-/* Bits of the dimensions of the result along which values repeat. */
+/* Returns the dimensions of the result along which values repeat, as a bit mask. */
 static uint64_t repeated_by(const hlo_bound *b, const hlo_type *from, const hlo_type *to, const int64_t *dims)
 {
     uint64_t repeated = (UINT64_C(1) << to->rank) - 1;

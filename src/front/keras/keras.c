@@ -40,7 +40,7 @@ typedef struct reference {
 
 typedef struct call {
     int32_t layer;
-    int32_t index; /* which of its layer's calls this is */
+    int32_t index; /* Number of this call among those of its layer. */
     reference *inputs;
     int32_t input_count;
     const json_node *arguments, *keywords, *shape;

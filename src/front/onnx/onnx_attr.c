@@ -87,7 +87,7 @@ static void read_lists(builder *b, wire w, attr *a, int64_t type)
 
 enum { FEW = 16 };
 
-/* What one reading of an attribute finds besides its value. */
+/* Properties of an attribute, besides its value, that one reading finds. */
 typedef struct attr_rest {
     int64_t type;
     int64_t ints[FEW]; /* Nearly all lists are short and of integers; these are read once. */

@@ -417,7 +417,7 @@ void onnx_layout_plan(onnx_writer *o)
     o->layout = ARENA_ARRAY(o->arena, uint8_t, (size_t)o->s->values.count);
     o->turned_rank = ARENA_ARRAY(o->arena, int8_t, (size_t)o->s->values.count);
     const network *net = o->net;
-    o->net = NULL; /* In functions, ranks depend on the call and constants have no place. */
+    o->net = NULL; /* Plans functions without shapes, because the ranks in a function depend on the call. */
     for (int32_t i = 0; i < o->s->functions.count; i++)
         plan_graph(o, &o->s->functions.items[i].graph);
     o->net = net;

@@ -671,7 +671,8 @@ static void put_model(onnx_writer *o)
         if (!is_there)
             put_opset(w, 8, uses.opsets[i].domain, uses.opsets[i].version);
     }
-    if (s->is_literal && !s->states_in_place) /* What eager_ attributes say is lost. */
+    /* The file loses eager_ attributes, so a network that has them is not marked as literal. */
+    if (s->is_literal && !s->states_in_place)
         put_metadata(w, STR(ONNX_LITERAL), STR("1"));
     for (int32_t i = 0; i < s->defaults.count; i++)
         put_metadata(w, arena_printf(o->arena, "%s%.*s", ONNX_DIMENSION, STR_ARG(s->defaults.items[i].name)),

@@ -281,7 +281,7 @@ static bool is_settled(emitter *e, const named_op *o)
     return x->rank >= 0 && x->rank == y->rank;
 }
 
-/* Slices whose bounds are unavailable: takes of each axis as much as the port declares. */
+/* Slices without available bounds: takes as many elements of each axis as the port declares. */
 static void slice_as_declared(emitter *e, const named_op *o)
 {
     int64_t starts[MAX_RANK], ends[MAX_RANK], axes[MAX_RANK];
@@ -393,7 +393,7 @@ static void map_scatter(emitter *e, const named_op *o, const char *canonical)
         emit_int(n, "axis", emit_known_int(e, in(o, 3), &axis) ? axis : 0);
 }
 
-/* Data, indices, updates, axis: rows along an axis. */
+/* Inputs: data, indices, updates, axis. The updates replace rows along the axis. */
 static void map_same_shape(emitter *e, const named_op *o, const char *canonical)
 {
     emit_foreign(e, STR("sooth"), str_of(canonical), (const value_id[]){in(o, 0)}, 1, (const value_id[]){out(o)}, 1);

@@ -119,7 +119,7 @@ static void map_pool(emitter *e, const named_op *o, const char *canonical)
         emit_int(n, "count_include_pad", 1);
 }
 
-/* Adaptive pool: fixed windows, as many as the outputs that the port declares. */
+/* Maps an adaptive pool to fixed windows that give as many outputs as the port declares. */
 static void map_adaptive_pool(emitter *e, const named_op *o, const char *canonical)
 {
     int axes = openvino_image_axes(e, o);
@@ -255,7 +255,7 @@ static void map_interpolate(emitter *e, const named_op *o, const char *canonical
             sizes[count++] = y->dims[i];
         }
     value_id given = NO_VALUE;
-    if (count == 0 && by_sizes) { /* the port is open, so the operands say more */
+    if (count == 0 && by_sizes) { /* The port has open dimensions, so the operands give the sizes. */
         int last = o->in_count - 1;
         count = last >= 2 ? emit_known_ints(e, in(o, last), axes, MAX_RANK) : 0;
         given = count > 0 ? emit_index_list(e, in(o, 1)) : NO_VALUE;

@@ -32,7 +32,7 @@ typedef struct tf_function {
     wire body;
     str *arguments, *results; /* names in the signature */
     int32_t argument_count, result_count;
-    bool is_open; /* true while it is inlined, when a call to it would be recursive */
+    bool is_open; /* True while this function is being inlined; calling it then would be recursive. */
 } tf_function;
 
 typedef struct tf_file {

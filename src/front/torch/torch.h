@@ -100,7 +100,7 @@ typedef struct torch {
     int32_t expected_count;
 } torch;
 
-/* Prepares a run on the network that was begun. */
+/* Prepares a run that writes into the model's network. */
 torch torch_start(sooth_model *model);
 
 static inline torch_value torch_none(void)

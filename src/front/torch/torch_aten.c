@@ -237,7 +237,8 @@ torch_value torch_aten(torch *t, str name, const torch_argument *arguments, int 
     if (op) {
         place_arguments(&c, op, arguments, count);
         op->rule(&c);
-        bool is_written = c.in_place && c.result_count == 1 && !str_is(plain, "copy"); /* which sees to it itself */
+        /* copy() records its write itself. */
+        bool is_written = c.in_place && c.result_count == 1 && !str_is(plain, "copy");
         if (is_written && c.args[0].kind == TORCH_TENSOR && c.results[0].kind == TORCH_TENSOR) {
             if (c.results[0].tensor != c.args[0].tensor)
                 mark_in_place(t, c.results[0].tensor);

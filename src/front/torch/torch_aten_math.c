@@ -237,7 +237,8 @@ static void add_scaled(torch_call *c, const char *op, torch_value a, torch_value
 {
     torch *t = c->torch;
     dtype type = torch_promoted(t, a, b);
-    double factor = t->is_exact ? 1 : torch_arg_real(c, alpha, 1); /* If exact, the factor is part of the one kernel. */
+    /* In exact programs the kernel applies the factor itself. */
+    double factor = t->is_exact ? 1 : torch_arg_real(c, alpha, 1);
     if (factor != 1 && b.kind == TORCH_REAL)
         b.real *= factor;
     else if (factor != 1)

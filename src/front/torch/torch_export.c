@@ -360,7 +360,7 @@ static void check_shape(environment *e, value_id id, const declaration *d)
     v->reals = NULL;
 }
 
-/* Gives the values made since `first` the name in the file. */
+/* Defines `name` as the value `v`. A tensor made since `first` gets the name and shape that the file declares. */
 static void name_tensor(environment *e, str name, torch_value v, value_id first)
 {
     torch *t = e->torch;

@@ -69,7 +69,7 @@ static void set_variable(interpreter *in, frame *f, str name, torch_value v)
     f->values.items[i] = v;
 }
 
-/* Returns what a value is now, because in-place operators write into tensors that variables and lists hold. */
+/* Returns the current value: in-place operators replace tensors that variables and lists hold. */
 static torch_value current(const interpreter *in, torch_value v)
 {
     if (v.kind == TORCH_TENSOR)

@@ -330,7 +330,7 @@ void torch_script_read(builder *b, zip *z)
     read_all_code(b, z, root, s);
     str forward = arena_printf(b->arena, "%.*s.forward", STR_ARG(s->root.object->class_name));
     s->forward = torch_script_function(s, forward);
-    if (!s->forward) /* of several overloads, the first */
+    if (!s->forward) /* The first of several overloads counts. */
         s->forward = torch_script_function(s, arena_printf(b->arena, "%.*s__0", STR_ARG(forward)));
     if (!s->forward)
         fail_with(f, SOOTH_ERROR_UNSUPPORTED, "the module has no method forward ('%.*s'), so it has no network",

@@ -153,7 +153,7 @@ static bool holds_scores(pass_context *p, value_id v)
     return false;
 }
 
-/* Returns the index of the Where input that has the scores if the other one is a large negative number (GPT-2:
+/* Returns the index of the Where input that has the scores, if the other input is a large negative number (GPT-2:
  * -10000); otherwise 0. */
 static int masked_side(pass_context *p, const node *n)
 {
@@ -198,7 +198,7 @@ static node *find_scores(pass_context *p, candidate *c)
         if (!n || n->input_count != 2)
             return NULL;
         int side = holds_scores(p, n->inputs[0]) ? 0 : 1;
-        c->is_reshaped |= c->bias != NO_VALUE; /* one bias input cannot hold a sum of two */
+        c->is_reshaped |= c->bias != NO_VALUE; /* A single bias input cannot hold the sum of two. */
         c->bias = n->inputs[1 - side];
         at = n->inputs[side];
     }

@@ -49,13 +49,15 @@ bool slice_arguments(infer *c, int rank, slice_axis *axes);
 bool slice_range(num whole, num start, num end, num step, int64_t *first, int64_t *count);
 
 /* ---- shape_rebatch.c: a fixed batch that is being replaced ----------------------------------------------------- */
-/* Changes a constant target to the new batch; false if the target stays unchanged. */
+/* Changes the batch in a constant target of Reshape; returns false if the target stays unchanged. */
 bool rebatch_reshape(infer *c, const num *target, int rank, num *dims);
 /* Replaces a leading batch by the new one, in dimensions taken from a constant input. */
 void rebatch_target(infer *c, int input, num *dims, int rank);
-/* True if a concatenation along another axis has an input with the new batch, which all its inputs then need. */
+/* True if a concatenation along an axis other than the batch has an input with the new batch. All its inputs then
+ * need the new batch. */
 bool rebatch_joins(infer *c, int axis);
-num rebatch_joined(infer *c, value_id id); /* First dimension of an input of such a concatenation. */
+/* Returns the first dimension of an input of such a concatenation, at the new batch. */
+num rebatch_joined(infer *c, value_id id);
 /* Keeps the declared output shapes of a node without a rule, if the batch does not affect its inputs. */
 void rebatch_keep(infer *c);
 

@@ -57,8 +57,9 @@ static int carrier(const infer *c, const file_shape *before, int axis, const fil
 {
     const int64_t batch = c->net->batch_from;
     int64_t outer = product(before->dims, 0, axis), inner = product(before->dims, axis + 1, before->rank);
-    int64_t beside = before->dims[axis] / batch; /* other elements in the dimension that contains the batch */
-    int64_t inside; /* elements inside the batch, if the batch is the outer factor of its dimension */
+    /* Number of other elements in the dimension that contains the batch. */
+    int64_t beside = before->dims[axis] / batch;
+    int64_t inside; /* Number of elements inside the batch, if the batch is the outer factor of its dimension. */
     int same = -1, split = -1, first = -1;
     if (outer <= 0 || inner <= 0 || beside <= 0 || before->dims[axis] % batch != 0 ||
         __builtin_mul_overflow(inner, beside, &inside))
@@ -93,7 +94,7 @@ bool rebatch_reshape(infer *c, const num *target, int rank, num *dims)
     int axis = batch_axis(c, before, now);
     if (axis < 0)
         return false;
-    /* Leaves a target that was computed from shapes, because it already has the new batch. */
+    /* A target computed from shapes already has the new batch, so it stays unchanged. */
     for (int i = 0; i < rank; i++)
         if (target[i] != after->dims[i] && target[i] != -1 && target[i] != 0)
             return false;
@@ -136,7 +137,7 @@ bool rebatch_joins(infer *c, int axis)
     return false;
 }
 
-/* Returns the value from which v was made by repeating it to the file's batch; NO_VALUE if there is none. */
+/* Returns the value that an operator repeated to the file's batch to make v; NO_VALUE if there is none. */
 static value_id one_back(const infer *c, const value *v)
 {
     const node *n = v->producer == NO_NODE ? NULL : &c->net->nodes.items[v->producer];

@@ -288,7 +288,7 @@ void shape_optional_has_element(infer *c)
     set_out(c, 0, DT_BOOL, 0, NULL);
     bool is_made_here = v && v->kind == VALUE_OPTIONAL && v->producer != NO_NODE && v->element_count >= 0;
     if (v && v->kind == VALUE_OPTIONAL && !is_made_here)
-        return; /* the user may leave it out */
+        return; /* The user may omit the value. */
     num has = v && (v->kind != VALUE_OPTIONAL || v->element_count == 1);
     set_ints(c, 0, arena_copy(c->arena, &has, 1, sizeof has));
 }

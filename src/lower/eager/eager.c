@@ -365,7 +365,7 @@ static void lower_part_write(eager *e)
 {
     tensor_id whole = eager_input_of(e, 0), part = eager_input_of(e, 1);
     extent x = tensor_extent(e, whole), y = tensor_extent(e, part);
-    memcpy(y.strides, x.strides, sizeof y.strides); /* of a slice, which is the usual part */
+    memcpy(y.strides, x.strides, sizeof y.strides); /* The part is usually a slice, which keeps the strides. */
     tensor_id target = eager_view_as(e, "slice", whole, &y);
     e->out->tensors.items[target].dtype = tensor_dtype(e, whole);
     eager_launch(e, "copy_", &part, 1, target, KERNEL_IN_PLACE);

@@ -72,8 +72,7 @@ static bool read_latent(const eager *e, const node *core, latent *m)
            value_at(e, m->key->inputs[0])->dims[3] == m->nope;
 }
 
-/* True if fewer multiplications are needed in the other order of the products with the weight and with keys and
- * values. */
+/* True if applying the weight to queries and results takes fewer multiplications than computing keys and values. */
 static bool is_cheaper(const latent *m)
 {
     double queries = (double)m->queries, keys = (double)m->keys, width = (double)m->width;
@@ -118,7 +117,7 @@ static void lower_latent(eager *e)
     extent x = {.rank = RANK, .dims = {m.batch, m.heads, m.queries, m.width + m.rope}};
     extent_contiguous(&x);
     q = eager_launch_new(e, "cat", parts, 2, tensor_dtype(e, parts[0]), &x);
-    /* The cache has the codes and the turned parts of the keys side by side. */
+    /* The cache stores the codes and, next to them, the parts of the keys with rotary positions. */
     parts[0] = eager_to_low(e, eager_tensor_of(e, m.codes->inputs[0]));
     parts[1] = eager_to_low(e, eager_tensor_of(e, m.codes->inputs[1]));
     parts[2] = eager_to_low(e, eager_tensor_of(e, m.turned->inputs[1]));

@@ -83,7 +83,8 @@ void lower_response_norm(eager *e)
     eager_set_result(e, 0, eager_binary(e, "div", x, mean));
 }
 
-/* Returns the parameter repeated for each image; NO_TENSOR if the norm has none. Exporters write constants then. */
+/* Returns the parameter repeated for each image. Returns NO_TENSOR if the norm has none, for which exporters write
+ * constants. */
 static tensor_id repeated(eager *e, int i, int64_t times)
 {
     value_id v = i < e->node->input_count ? e->node->inputs[i] : NO_VALUE;

@@ -163,9 +163,10 @@ static bool casts_square(eager *e)
            eager_is_low(tensor_dtype(e, eager_tensor_of(e, square->inputs[0])));
 }
 
-/* True if a cast of a float32 file to float32 is x.float(), around code that needs the precision, and not to(y.dtype),
- * which does nothing if y has 16 bits, too. The first is cast back later on the chain of first readers, or has no
- * product there; in half precision no product may come before the cast back, because its weight has 16 bits. */
+/* True if a cast of a float32 file to float32 is x.float() around code that needs the precision. It may also be
+ * to(y.dtype), which does nothing if y has 16 bits too. After x.float() a cast back follows on the chain of first
+ * readers, or no product follows. In half precision no product comes before the cast back, because its weight has 16
+ * bits. */
 static bool widens(const eager *e)
 {
     enum { MOST_STEPS = 24 };
@@ -195,7 +196,7 @@ void lower_cast(eager *e)
         x = eager_cast(e, x, DT_FLOAT32);
         e->out->tensors.items[x].keeps_float = true;
     } else if (tensor_at(e, x)->keeps_float || (e->low == DT_UNKNOWN && eager_is_low(low) && from == DT_FLOAT32)) {
-        x = eager_cast(e, x, low); /* In half precision, all of float32 is behind x.float(). */
+        x = eager_cast(e, x, low); /* In half precision only code after x.float() runs in float32. */
     } else if (e->low != DT_UNKNOWN && casts_square(e)) {
         e->out->tensors.items[x].keeps_float = true;
     }
