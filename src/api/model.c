@@ -27,8 +27,8 @@ static void build_from_zoo(builder *b, str name)
     if (nearest.len)
         fail_with(&b->model->fail, SOOTH_ERROR_USAGE, "no network of the zoo is called '%.*s'; did you mean '%.*s'?",
                   STR_ARG(name), STR_ARG(nearest));
-    fail_with(&b->model->fail, SOOTH_ERROR_USAGE,
-              "no network of the zoo is called '%.*s'; 'sooth inspect --help' lists them", STR_ARG(name));
+    fail_with(&b->model->fail, SOOTH_ERROR_USAGE, "no network of the zoo is called '%.*s'; 'sooth zoo' lists them",
+              STR_ARG(name));
 }
 
 /* A graph takes about three times its file size in memory, the bound network twice the file size, so large files get

@@ -11,7 +11,8 @@ static const size_t MAX_INFLATED = (size_t)1 << 30;
 static const size_t MAX_PIECE = (size_t)1 << 30; /* zlib counts in 32 bits */
 
 static const char OUT_OF_MEMORY[] = "out of memory";
-static const char TOO_LARGE[] = "it expands to more than 1 GiB; decompress it to a file, which is mapped and not read";
+static const char TOO_LARGE[] =
+    "the decompressed data exceed 1 GiB; decompress the file first, because a plain file is mapped instead of read";
 
 /* One gzip layer. It reads memory (`from` is NULL), or the output of another layer through `window`. */
 typedef struct layer {

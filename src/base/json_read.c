@@ -243,7 +243,7 @@ const json_node *json_read(str bytes, const char *subject, arena *a, fail *f)
     } while (depth);
     skip_space(&r);
     if (r.at < r.end)
-        wrong(&r, r.at, "something follows its end");
+        wrong(&r, r.at, "there is text after its end");
     return root;
 }
 

@@ -250,7 +250,7 @@ const xml_node *xml_read(str bytes, arena *a, fail *f)
     }
     skip_beside(&r);
     if (r.at != r.end)
-        damaged(&r, "something follows the root element");
+        damaged(&r, "there is text after the root element");
     return root;
 }
 

@@ -15,7 +15,7 @@ static void help(const option *options, size_t count)
          "networks. Without networks and without --plan: the ten families of DIPPM, 10,508 graphs. doc/dataset.md has\n"
          "the schema.\n\nOptions:");
     options_help(options, count);
-    puts("\nA set that was interrupted goes on when the same command is given again. Rows of --labels ROWS.csv are\n"
+    puts("\nThe same command resumes an interrupted set. Rows of --labels ROWS.csv are\n"
          "joined by the column fingerprint, graph (the file's name) or name.\n\n"
          "Examples:\n"
          "  sooth dataset make --gpu a100,t4 -o dippm.db\n"
@@ -51,7 +51,7 @@ int dataset_main(int argc, char **argv)
     dataset_args args = {.labels = "predicted", .seed = -1};
     const option options[] = {
         TEXT_OPTION("plan", &args.plan, "FILE",
-                    "families and how many graphs of each are drawn; 'dippm' is the plan that ships"),
+                    "families and the number of graphs to draw of each; 'dippm' is the shipped plan"),
         NUMBER_OPTION("seed", &args.seed, "N", 0, INT64_MAX, "seed of the drawing, in place of the plan's"),
         TEXT_OPTION("gpu", &args.gpus, "NAME,...", "GPUs of predicted labels; those of the plan, or a100-sxm4-40gb"),
         TEXT_OPTION("batch", &args.batches, "N,...", "batches of given networks; those of the measured rows, or 1"),
@@ -76,6 +76,6 @@ int dataset_main(int argc, char **argv)
     if (strcmp(what, "stats") == 0 || strcmp(what, "check") == 0 || strcmp(what, "export") == 0)
         return read_set(&args, what, argc - 2, argv + 2);
     if (argc > 1)
-        return cli_usage("dataset", "there is no 'dataset %.60s': make, stats, check and export are", what);
-    return cli_usage("dataset", "what is to be done: make, stats, check or export?");
+        return cli_usage("dataset", "there is no 'dataset %.60s'; use make, stats, check or export", what);
+    return cli_usage("dataset", "which subcommand: make, stats, check or export?");
 }

@@ -247,9 +247,8 @@ dataset_joined dataset_rows_join(inputs *in, const char *path, set_items *items,
         add_row(&j);
     if (!j.result.rows)
         fail_with(&in->fail, SOOTH_ERROR_INPUT,
-                  "%s: none of its %zu rows belongs to a graph of the set, such as '%s': 'name' is that of the graph, "
-                  "'graph' "
-                  "its file",
+                  "%s: none of its %zu rows belongs to a graph of the set, such as '%s'; the column 'name' has "
+                  "a graph's name, or 'graph' its file",
                   path, j.result.unjoined, items->count ? items->items[0].name : "");
     for (int32_t i = 0; i < items->count; i++)
         settle_item(&j, &items->items[i]);

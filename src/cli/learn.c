@@ -120,9 +120,9 @@ static void write_slices(job *j, const slices_fit *fit)
     text *out = &j->slices;
     out->fail = &j->fail;
     text_printf(out,
-                "# How kernels run on slices of GPUs: src/predict/slice.h says what the constants are.\n"
+                "# How kernels run on slices of GPUs: src/predict/slice.h explains the constants.\n"
                 "# Fitted by `sooth learn --slices` on %zu measured rows of slices (%s); on %zu rows of\n"
-                "# workloads kept apart the mean error is %.1f %%, the median %.1f %%.\n\n",
+                "# held-out workloads the mean error is %.1f %%, the median %.1f %%.\n\n",
                 fit->fitted, fit->sources.ptr, fit->apart, 100 * fit->apart_error, 100 * fit->apart_median);
     for (int i = 0; i < SLICE_CONSTANT_COUNT; i++)
         text_printf(out, "%s = %.4f  # %s\n", slice_constant_name((slice_constant)i), c->values[i],

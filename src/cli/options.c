@@ -45,8 +45,8 @@ static bool set(const char *command, const option *o, const char *value)
     case OPTION_TEXT: {
         const char **target = o->target;
         if (*target && strstr(o->argument, ",...")) { /* Otherwise the second list would silently replace the first. */
-            cli_usage(command, "--%s is given twice; several have commas between them: --%s %.60s,%.60s", o->name,
-                      o->name, *target, value);
+            cli_usage(command, "--%s is given twice; separate several by commas: --%s %.60s,%.60s", o->name, o->name,
+                      *target, value);
             return false;
         }
         *target = value;

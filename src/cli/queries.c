@@ -184,7 +184,7 @@ static const char *read_dimensions(queries *q, query *x)
     for (size_t i = 0; !field(q, DIMS).len && i < given->dims.count; i++)
         add_dim(q, x, str_of(q->dims.dims[i].name), q->dims.dims[i].value);
     if (!add_dims(q, x, field(q, DIMS)))
-        return "dims is not NAME=N, with ';' between several";
+        return "dims is not a list NAME=N;NAME=N";
     if (seq)
         add_dim(q, x, STR("seq"), seq);
     if (past)

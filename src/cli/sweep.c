@@ -42,7 +42,7 @@ static void help(const option *options, size_t count)
          "GPUs, slices, precisions, layouts and runtimes. doc/sweep.md has the format of plans and the schema of the\n"
          "file; its view 'results' has everything in one table.\n\nOptions:");
     options_help(options, count);
-    puts("\nA sweep that was interrupted goes on when the same command is given again.\n\n"
+    puts("\nThe same command resumes an interrupted sweep.\n\n"
          "Examples:\n"
          "  sooth sweep plan.txt -o out.db --gpu a100,h100\n"
          "  sooth sweep plan.txt -o out.db --format html --report page.html\n"

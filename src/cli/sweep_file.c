@@ -47,7 +47,7 @@ static int fail_file(sweep_file *f)
     int code = sqlite3_errcode(f->base);
     if (code == SQLITE_FULL || code == SQLITE_IOERR)
         return cli_fail(SOOTH_ERROR_SYSTEM, f->path,
-                        "cannot be written: %s; what is in it stays: free space and start again",
+                        "cannot be written: %s; its contents are kept: free space and start again",
                         sqlite3_errmsg(f->base));
     if (code == SQLITE_BUSY)
         return cli_fail(SOOTH_ERROR_SYSTEM, f->path, "another program writes it: wait for that and start again");

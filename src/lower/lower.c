@@ -47,15 +47,13 @@ bool kernel_is_compiled(const kernel *k)
 static program *lower_for_runtime(sooth_model *model, const lower_options *options, arena *a)
 {
     if (options->runtime != RUNTIME_EAGER && options->mode != MODE_INFER)
-        fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED,
-                  "training is lowered for eager PyTorch alone: drop --runtime or --mode");
+        fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED, "training needs eager PyTorch: omit --runtime or --mode");
     if (options->runtime == RUNTIME_ENGINE)
         return lower_engine(model, options, a);
     if (options->precision >= PRECISION_INT8)
-        fail_with(&model->fail, SOOTH_ERROR_USAGE,
-                  "int8, fp8 and int4 are precisions of engines alone: add --runtime engine");
+        fail_with(&model->fail, SOOTH_ERROR_USAGE, "int8, fp8 and int4 need an engine: add --runtime engine");
     if (options->narrow_cache)
-        fail_with(&model->fail, SOOTH_ERROR_USAGE, "only engines keep a KV cache in 8 bits: add --runtime engine");
+        fail_with(&model->fail, SOOTH_ERROR_USAGE, "a KV cache in 8 bits needs an engine: add --runtime engine");
     if (options->runtime == RUNTIME_INDUCTOR)
         return lower_inductor(model, options, a);
     return lower_eager(model, options, a);

@@ -68,8 +68,10 @@ static void borrow(lines *l, const sooth_host *like, const char *key)
 {
     double value = sooth_host_number(like, key);
     if (isfinite(value))
-        add_line(l, key, value,
-                 arena_printf(l->a, "not measured: needs a GPU; that of %s", sooth_host_text(like, "name")).ptr);
+        add_line(
+            l, key, value,
+            arena_printf(l->a, "not measured, because it needs a GPU; copied from %s", sooth_host_text(like, "name"))
+                .ptr);
 }
 
 str host_file_text(const machine *m, const image_times *images, double copy_bytes_s, const sooth_host *like, arena *a)
@@ -96,9 +98,9 @@ str host_file_text(const machine *m, const image_times *images, double copy_byte
              arena_printf(a, "%d threads at once against one", images->workers).ptr);
     add_line(&l, "loader_gb_s", copy_bytes_s / 1e9,
              arena_printf(a, "one core copies samples of %.0f kB within memory", sample_bytes / 1e3).ptr);
-    add_line(&l, "storage_gb_s", images->storage_bytes_s / 1e9, "a file of 16 MiB, pages dropped before");
+    add_line(&l, "storage_gb_s", images->storage_bytes_s / 1e9, "one file of 16 MiB, uncached");
     add_line(&l, "storage_us", 1e3 * fmax(0, images->read_cold.median - images->bytes / images->storage_bytes_s * 1e3),
-             "median of the same files, pages dropped before, without the time of their bytes");
+             "median over the same files, uncached, minus the time for their bytes");
     borrow(&l, like, "link_generation");
     borrow(&l, like, "link_lanes");
     borrow(&l, like, "pinned_gb_s");

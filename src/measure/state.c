@@ -109,7 +109,7 @@ static const char *tensor_bytes(const run *r, const run_param *p, const json_nod
                   path, p->name);
     if (first < 0 || end < first || (uint64_t)end > data.len ||
         end - first != p->shape.elements * (int64_t)sizeof(float))
-        fail_with(r->fail, SOOTH_ERROR_INPUT, "%s: '%.100s' lies outside of the file", path, p->name);
+        fail_with(r->fail, SOOTH_ERROR_INPUT, "%s: '%.100s' is outside of the file", path, p->name);
     return data.ptr + first;
 }
 

@@ -64,7 +64,7 @@ memory_constants memory_constants_in(str text, const device *d, fail *f)
     if (!memory_constants_read(&c, text, d->texts[DEVICE_COMPUTE_CAPABILITY], d->texts[DEVICE_NAME]))
         fail_with(f, SOOTH_ERROR_SYSTEM,
                   "data/memory.txt inside this program is damaged: a line cannot be understood or a number is missing; "
-                  "build it anew");
+                  "build it again");
     return c;
 }
 

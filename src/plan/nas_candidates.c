@@ -236,7 +236,7 @@ static void check_like(sooth_nas *n)
     if (like && (!like->is_enumerated || like->is_measured || like->candidates.count != n->candidates.count ||
                  strcmp(like->totals.space, n->space->name.ptr) != 0))
         fail_with(&n->fail, SOOTH_ERROR_USAGE,
-                  "predictions are used again only of the same space, of at most two million candidates, "
+                  "predictions can be reused only for the same space, of at most two million candidates, "
                   "without measured latencies");
 }
 

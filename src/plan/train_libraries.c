@@ -38,7 +38,7 @@ train_library_choice train_library_chosen(const char *library, sooth_predict_opt
     if (!conv_constants_shipped(&c.constants))
         fail_with(f, SOOTH_ERROR_SYSTEM,
                   "data/libraries.txt inside this program is damaged: a line cannot be understood or a number is "
-                  "missing; build it anew");
+                  "missing; build it again");
     const char *architecture = sooth_gpu_text(gpu, "architecture"), *text = sooth_gpu_text(gpu, "compute_capability");
     double capability;
     bool is_nvidia = text && line_number(str_of(text), &capability);

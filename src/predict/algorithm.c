@@ -108,7 +108,7 @@ static choice choose_amd(const conv *c)
     if (fits_winograd(c))
         return (choice){WINOGRAD, "3 x 3 with stride 1", false};
     if (c->taps == 1)
-        return (choice){IM2COL, "a window of one pixel is a product as it lies", false};
+        return (choice){IM2COL, "a 1 x 1 window is a product without im2col", false};
     return (choice){DIRECT, "no window for Winograd", false};
 }
 
@@ -123,9 +123,9 @@ static choice choose_before_turing(const conv *c)
             return (choice){IMPLICIT, "too few channels for Winograd", false};
         if (c->filters > 593)
             return (choice){IMPLICIT, "too many filters for the tiles of Winograd", false};
-        return (choice){WINOGRAD, "few MACs for each byte: its steps in one kernel", false};
+        return (choice){WINOGRAD, "few MACs per byte: all steps in one kernel", false};
     }
-    return (choice){WINOGRAD_STEPS, "many MACs for each byte: its products apart", false};
+    return (choice){WINOGRAD_STEPS, "many MACs per byte: products in a kernel of their own", false};
 }
 
 /* fp32 without tensor cores. cudnn, fwd f32: 2,200 shapes. Hopper has no Winograd in this version. */
@@ -134,7 +134,8 @@ static choice choose_vector(const conv *c, const char *reason)
     if (c->groups > 1)
         return (choice){GROUPED, reason, false};
     if (fits_winograd(c) && c->padding == 1 && c->capability < 9 && c->compute_excess > 2.5)
-        return (choice){WINOGRAD, "float32 without tensor cores, 2.5 times as much to compute as to load", false};
+        return (choice){WINOGRAD, "float32 without tensor cores, and computing takes 2.5 times as long as loading",
+                        false};
     return (choice){IMPLICIT, reason, false};
 }
 
@@ -142,8 +143,8 @@ static choice choose_vector(const conv *c, const char *reason)
  * shapes. */
 static choice choose_tf32(const conv *c)
 {
-    static const char PAYS[] = "TF32 pays for the change of layout";
-    static const char PAYS_NOT[] = "TF32 would not pay for the change of layout";
+    static const char PAYS[] = "TF32 saves more than the change of layout costs";
+    static const char PAYS_NOT[] = "TF32 would save less than the change of layout costs";
     bool pays;
     if (c->groups > 1)
         pays = c->channels >= 3 && c->capability != 8.6 && c->compute_excess > 0.75 && c->groups <= 58;

@@ -10,22 +10,23 @@ extern const char shipped_energy[];
 const power_coefficient_info *power_coefficients(void)
 {
     static const power_coefficient_info ALL[POWER_COEFFICIENT_COUNT] = {
-        [POWER_BASE_HBM] = {"base_hbm", "share of the power limit: clocks up, nothing runs, HBM up to HBM2e", 0.01,
-                            0.6},
-        [POWER_BASE_HBM3] = {"base_hbm3", "the same, HBM3 and later", 0.01, 0.6},
-        [POWER_BASE_GDDR] = {"base_gddr", "the same, GDDR", 0.01, 0.6},
-        [POWER_BUSY] = {"busy", "share of the limit: a block on every multiprocessor", 0.001, 1},
-        [POWER_HALF_BUSY] = {"half_busy", "of the peaks, at which multiprocessors draw half of that", 0.001, 10},
-        [POWER_SMALL] = {"small_us", "us of work at the peaks, at which they do the same however slow", 0.1, 10000},
+        [POWER_BASE_HBM] = {"base_hbm", "idle power at full clocks as a share of the power limit, HBM up to HBM2e",
+                            0.01, 0.6},
+        [POWER_BASE_HBM3] = {"base_hbm3", "the same for HBM3 and later", 0.01, 0.6},
+        [POWER_BASE_GDDR] = {"base_gddr", "the same for GDDR", 0.01, 0.6},
+        [POWER_BUSY] = {"busy", "power of occupied multiprocessors as a share of the limit", 0.001, 1},
+        [POWER_HALF_BUSY] = {"half_busy", "share of the peak rates at which multiprocessors draw half of that", 0.001,
+                             10},
+        [POWER_SMALL] = {"small_us", "microseconds of work at the peak rates with the same effect", 0.1, 10000},
         [POWER_VECTOR] = {"vector", "share of the limit: vector units at their peak", 0.001, 3},
         [POWER_TENSOR] = {"tensor", "share of the limit: tensor cores in 16 or 32 bits at their peak", 0.001, 3},
         [POWER_TENSOR_8] = {"tensor_8", "share of the limit: tensor cores in 8 bits at their peak", 0.001, 3},
         [POWER_HBM] = {"hbm_pj_byte", "pJ for each byte of HBM", 0.1, 1000},
         [POWER_GDDR] = {"gddr_pj_byte", "pJ for each byte of GDDR", 0.1, 1000},
         [POWER_L2] = {"l2_pj_byte", "pJ for each byte of the L2 cache", 0.1, 1000},
-        [POWER_CAP] = {"cap", "of the limit that a kernel draws at most", 0.5, 1.1},
-        [POWER_CLOCK] = {"clock_exponent", "power above the base follows the clock to this power", 1, 5},
-        [POWER_CLOCK_BOUND] = {"clock_bound", "share of a memory-bound kernel's time that follows the clock", 0, 1},
+        [POWER_CAP] = {"cap", "largest share of the limit that a kernel draws", 0.5, 1.1},
+        [POWER_CLOCK] = {"clock_exponent", "exponent of the clock in the power above the base", 1, 5},
+        [POWER_CLOCK_BOUND] = {"clock_bound", "share of a memory-bound kernel's time that scales with the clock", 0, 1},
     };
     return ALL;
 }
@@ -162,8 +163,8 @@ static void read_text(reader r, str text)
     }
     for (int i = 0; i < POWER_COEFFICIENT_COUNT; i++)
         if (!r.has[i])
-            fail_with(f, SOOTH_ERROR_INPUT, "%sthere is no '%s'; make it anew with 'sooth learn --energy'", prefix,
-                      power_coefficients()[i].name);
+            fail_with(f, SOOTH_ERROR_INPUT, "%sthere is no '%s'; make the file again with 'sooth learn --energy'",
+                      prefix, power_coefficients()[i].name);
     for (int i = 0; i < 2 * POWER_WORK_KINDS; i++)
         if (!r.has_interval[i / POWER_WORK_KINDS][i % POWER_WORK_KINDS])
             fail_with(f, SOOTH_ERROR_INPUT, "%sthere is no 'interval %s %s'", prefix,

@@ -135,7 +135,7 @@ const char *setting_follow_file(setting *s, const own_types *own)
         return "The file's weights are quantized; PyTorch is predicted with unquantized weights. --runtime engine "
                "keeps them quantized.";
     if (own->quantized == DT_FLOAT8E4M3FN && !has_fp8)
-        return "The file's weights are in fp8, but this GPU has no fp8 units: they are taken as unquantized.";
+        return "The file's weights are in fp8, but this GPU has no fp8 units: they count as unquantized.";
     s->lower.precision = own->quantized == DT_INT4   ? PRECISION_INT4
                          : own->quantized == DT_INT8 ? PRECISION_INT8
                                                      : PRECISION_FP8;

@@ -60,8 +60,8 @@ static facts read_facts(str source, fail *f)
         if (!name.len || source.len < name.len || !str_eq((str){source.ptr, name.len}, name))
             continue;
         if (!set_fact(&found, key, line_trimmed(statement)))
-            fail_with(f, SOOTH_ERROR_INPUT, "%sline %d: '%.*s' is no fact, or has no such value", prefix, number,
-                      STR_ARG(key));
+            fail_with(f, SOOTH_ERROR_INPUT, "%sline %d: '%.*s' is not a known fact, or its value is unknown", prefix,
+                      number, STR_ARG(key));
     }
     return found;
 }

@@ -301,7 +301,7 @@ static void layers(table *t)
     for (int c = 0; c < COLUMN_COUNT; c++) {
         if (t->width[c])
             continue;
-        text_puts(r->out, hidden++ ? ", " : "  left out for want of room: ");
+        text_puts(r->out, hidden++ ? ", " : "  omitted for lack of room: ");
         text_puts(r->out, TITLES[c]);
     }
     text_puts(r->out, hidden ? " (use a wider terminal or --format csv)\n\n" : "\n");
@@ -380,8 +380,7 @@ static void totals(report *r)
                number_bytes(brief, s->activation_bytes));
     if (s->unknown_layers > 0)
         text_printf(r->out,
-                    "  %" PRId64 " of %" PRId64
-                    " layers have a cost that is not a known number and in no sum of numbers\n",
+                    "  %" PRId64 " of %" PRId64 " layers have an unknown or symbolic cost, which numeric sums omit\n",
                     s->unknown_layers, s->nodes);
 }
 
@@ -427,7 +426,7 @@ static void notes(report *r)
             continue;
         if (!any) {
             text_puts(r->out, "\n");
-            heading(r, "unknown operators (their cost is in no sum)");
+            heading(r, "unknown operators (the sums omit their cost)");
         }
         any = true;
         text_printf(r->out, "  %s ", dot);

@@ -116,7 +116,7 @@ static void distribution(nas_report *r)
     }
     qsort(sorted, count, sizeof *sorted, statistics_ascending);
     heading(r->out, "Distribution of the utilization",
-            "Share of the candidates that use at most so much of the GPU's peak.");
+            "Share of the candidates that use at most this much of the GPU's peak.");
     chart_axis x = {"GPU utilization, %", 0, 1, false}, y = {"candidates, %", 0, 100, false};
     chart_widen(&x, count ? sorted[count - 1] : 1);
     chart c;

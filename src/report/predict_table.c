@@ -113,12 +113,12 @@ static void figures(predict_report *r, const sooth_prediction *p, const sooth_pr
            moved_gb_s > from_cache * dram_gb_s ? ", the rest within the L2 cache" : "");
     if (t->occupancy > 0)
         figure(r, "occupancy", share_text(value, t->occupancy),
-               "resident threads of those that fit, mean over kernel time");
+               "resident threads as a share of the maximum, mean over kernel time");
     if (t->wave_efficiency > 0)
         figure(r, "wave efficiency", share_text(value, t->wave_efficiency),
-               "thread blocks of those that fit their waves, mean over kernel time");
+               "thread blocks as a share of their waves' capacity, mean over kernel time");
     figure(r, "unit utilization", share_text(value, t->layer_share),
-           "of the peak of the units a kernel can use, mean over kernel time");
+           "of the peak of the units that each kernel can use, mean over kernel time");
     const char *dot = r->options.ascii ? "-" : "·";
     figure(r, "kernels", number_grouped(value, (int64_t)sooth_predicted_kernel_count(p)),
            "%s ms on the GPU %s launched by the host in %s ms", number_digits(a, t->device_ms), dot,

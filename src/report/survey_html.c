@@ -95,7 +95,7 @@ static void distribution(survey_report *r, shown_columns s)
 {
     heading(r->out, "Distribution of the utilization",
             arena_printf(r->scratch,
-                         "Share of the networks that use at most so much of the GPU's peak, at batch %" PRId64 ".",
+                         "Share of the networks that use at most this much of the GPU's peak, at batch %" PRId64 ".",
                          s.batch)
                 .ptr);
     chart_legend(r->out, gpu_names(r), r->gpu_count);
@@ -127,7 +127,7 @@ static void over_batch(survey_report *r, shown_columns s)
     }
     if (batches < 2)
         return;
-    heading(r->out, "Utilization over batch", "Median over the networks; the wider the batch, the fuller the GPU.");
+    heading(r->out, "Utilization over batch", "Median over the networks; larger batches fill the GPU better.");
     chart_legend(r->out, gpu_names(r), r->gpu_count);
     chart_axis x = {"batch", NAN, NAN, true}, y = {"GPU utilization (median), %", 0, 1, false};
     for (size_t b = 0; b < batches; b++)

@@ -244,7 +244,7 @@ sooth_status kept_find(kept *k, const char *name, kept_handle *handle, sooth_err
     if (in_zoo)
         return add(k, name, name, NULL, 0, handle, error);
     error->code = SOOTH_ERROR_USAGE;
-    snprintf(error->message, sizeof error->message, "%.80s is not kept (any more): send the file again", name);
+    snprintf(error->message, sizeof error->message, "%.80s is not kept, or no longer kept: send the file again", name);
     return SOOTH_ERROR_USAGE;
 }
 

@@ -58,7 +58,7 @@ static void faults_are_told_with_their_line(void **state)
         const char *text, *message;
     } FAULTS[] = {
         {COEFFICIENTS, "FILE: there is no 'interval known convolutions'"},
-        {INTERVALS, "FILE: there is no 'base_hbm'; make it anew with 'sooth learn --energy'"},
+        {INTERVALS, "FILE: there is no 'base_hbm'; make the file again with 'sooth learn --energy'"},
         {"base_hbm = 7\n", "FILE: line 1: '7' is no number from 0.01 to 0.6"},
         {"\nbase_hbm 0.1\n", "FILE: line 2: there is no ' = ' after the name"},
         {"base_hbm = 0.1 0.2\n", "FILE: line 1: more follows the value; a comment begins with '#'"},

@@ -85,7 +85,7 @@ static void read_quantization(hf *c, own_types *t, const json_node *q)
     else if (str_is(method, "bitsandbytes"))
         t->quantized = DT_INT8;
     if (t->quantized == DT_UNKNOWN)
-        hf_note(c, "the quantization '%.*s' is not known: weights are taken as unquantized", STR_ARG(method));
+        hf_note(c, "the quantization '%.*s' is not known: weights count as unquantized", STR_ARG(method));
 }
 
 static const json_node *either(const json_node *first, const json_node *second)

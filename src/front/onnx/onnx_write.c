@@ -689,7 +689,7 @@ static bool write_all(onnx_writer *o, arena *scratch)
     const elaboration *made = o->s->elaboration;
     if (made && made->contradicted.len)
         fail_with(o->w->fail, SOOTH_ERROR_UNSUPPORTED,
-                  "'%.*s' has another shape in the file than its operator gives, which ONNX cannot express; export the "
+                  "the shape of '%.*s' in the file contradicts its operator, which ONNX cannot express; export the "
                   "model again",
                   STR_ARG(made->contradicted));
     if (o->s->is_list)

@@ -21,8 +21,8 @@ static void drop_shape_arithmetic(pass_context *p)
 /* ---- the table ------------------------------------------------------------------------------------------------- */
 
 static const pass_info PASSES[] = {
-    {"shape-arithmetic", "drops nodes that only compute shapes, and what nobody reads", drop_shape_arithmetic, false,
-     true},
+    {"shape-arithmetic", "removes nodes that only compute shapes, and nodes without readers", drop_shape_arithmetic,
+     false, true},
     {"batch-norm", "batch norm with constant statistics, written out", pass_batch_norm, false, false},
     {"softmax", "softmax and its logarithm, written out", pass_softmax, false, false},
     {"layer-norm", "layer norm and RMS norm over the last dimensions", pass_layer_norm, false, false},

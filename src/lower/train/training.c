@@ -170,7 +170,8 @@ static tensor_id add_loss(eager *e)
         y = t != NO_TENSOR && dtype_is_float(tensor_dtype(e, t)) && tensor_at(e, t)->rank > 0 ? t : NO_TENSOR;
     }
     if (y == NO_TENSOR)
-        fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED, "no output that a loss could be computed of");
+        fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED,
+                  "the network has no output from which a loss could be computed");
     extent x = tensor_extent(e, y);
     bool is_map = x.rank >= 4;
     if (x.rank == 1 || x.rank == 3) {
