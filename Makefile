@@ -136,10 +136,10 @@ $(BUILD)/obj/src/serve/shipped.o: src/serve/shipped.S src/serve/openapi.json $(B
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -c -o $@ $<
 
-# Predictions take most of their time in these rooms, so they are built with -O3. Products of matrices have multiplication and addition in
+# Loading and predictions take most of their time in these rooms, so they are built with -O3. Products of matrices have multiplication and addition in
 # one instruction.
 HOT_CFLAGS ?= -O3
-$(BUILD)/obj/src/lower/%.o $(BUILD)/obj/src/memory/%.o $(BUILD)/obj/src/predict/%.o $(BUILD)/obj/src/learn/train.o: ALL_CFLAGS += $(HOT_CFLAGS)
+$(BUILD)/obj/src/front/onnx/%.o $(BUILD)/obj/src/graph/%.o $(BUILD)/obj/src/lower/%.o $(BUILD)/obj/src/memory/%.o $(BUILD)/obj/src/predict/%.o $(BUILD)/obj/src/learn/train.o: ALL_CFLAGS += $(HOT_CFLAGS)
 $(BUILD)/obj/src/predict/matrix.o: ALL_CFLAGS += $(HOT_CFLAGS) -ffp-contract=fast
 
 # The peak of the processor takes multiplication and addition in one instruction.

@@ -98,13 +98,24 @@ static value_id add_local(builder *b, name_slot *slot, str name, uint32_t hash)
     return id;
 }
 
-value_id build_local(builder *b, str name)
+uint32_t build_look_ahead(const builder *b, str name)
+{
+    uint32_t hash = str_hash(name);
+    __builtin_prefetch(&b->scope->slots[hash & b->scope->mask]);
+    return hash;
+}
+
+value_id build_local_hashed(builder *b, str name, uint32_t hash)
 {
     if (name.len == 0)
         return NO_VALUE;
-    uint32_t hash = str_hash(name);
     name_slot *slot = find_slot(b, b->scope, name, hash);
     return slot->id ? slot->id - 1 : add_local(b, slot, name, hash);
+}
+
+value_id build_local(builder *b, str name)
+{
+    return build_local_hashed(b, name, str_hash(name));
 }
 
 value_id build_fresh(builder *b, str name)
@@ -115,11 +126,10 @@ value_id build_fresh(builder *b, str name)
     return b->source->values.count - 1;
 }
 
-value_id build_value(builder *b, str name)
+value_id build_value_hashed(builder *b, str name, uint32_t hash)
 {
     if (name.len == 0)
         return NO_VALUE;
-    uint32_t hash = str_hash(name);
     builder_scope *s = b->scope;
     name_slot *own = find_slot(b, s, name, hash);
     if (own->id)
@@ -130,6 +140,11 @@ value_id build_value(builder *b, str name)
             return slot->id - 1;
     }
     return add_local(b, own, name, hash);
+}
+
+value_id build_value(builder *b, str name)
+{
+    return build_value_hashed(b, name, str_hash(name));
 }
 
 bool build_is_local(builder *b, value_id id)

@@ -38,6 +38,11 @@ void build_close(builder *b);
 value_id build_value(builder *b, str name);
 /* Returns a value of this graph only (input, initializer, node output). It hides an outer value of the same name. */
 value_id build_local(builder *b, str name);
+/* The same in two steps, so that the slots of a node's names are fetched into the cache side by side. The hash stays
+ * valid when names are added. */
+uint32_t build_look_ahead(const builder *b, str name);
+value_id build_value_hashed(builder *b, str name, uint32_t hash);
+value_id build_local_hashed(builder *b, str name, uint32_t hash);
 /* Adds a value that is never looked up by name. The name must be unique; it is not copied. */
 value_id build_fresh(builder *b, str name);
 bool build_is_local(builder *b, value_id id); /* True if the innermost graph introduces the value. */

@@ -147,15 +147,44 @@ typedef struct node_parts {
     bool attrs_together; /* true if that span contains only attributes */
 } node_parts;
 
+/* Reads the fields with this number that come next and have fewer than 128 bytes. Of more than `room`, keeps the last
+ * in the last place: of a field that should occur once, the last counts. */
+static inline const uint8_t *read_texts(const uint8_t *at, const uint8_t *end, uint8_t number, str *to, int room,
+                                        int *count)
+{
+    const uint8_t key = (uint8_t)(number << 3 | 2);
+    int found = 0;
+    for (; end - at >= 2 && at[0] == key && at[1] < 128 && at[1] <= end - at - 2; at += 2 + at[1]) {
+        if (room)
+            to[found < room ? found : room - 1] = (str){(const char *)at + 2, at[1]};
+        found++;
+    }
+    *count = found;
+    return at;
+}
+
+/* Writers order fields by their numbers, so most nodes are read without asking each field what it is. */
+static const uint8_t *read_usual_parts(const wire *w, node_parts *p)
+{
+    int count = 0;
+    const uint8_t *at = read_texts(w->at, w->end, 1, p->inputs, FEW, &p->input_count);
+    at = read_texts(at, w->end, 2, p->outputs, FEW, &p->output_count);
+    at = read_texts(at, w->end, 3, &p->name, 1, &count);
+    at = read_texts(at, w->end, 4, &p->type, 1, &count);
+    p->attrs.at = at;
+    at = read_texts(at, w->end, 5, NULL, 0, &p->attr_count);
+    p->attrs.end = at;
+    return at;
+}
+
 static void read_parts(wire w, node_parts *p)
 {
     wire_field f;
-    const uint8_t *start = w.at;
     p->name = p->type = p->domain = p->doc = (str){0};
-    p->input_count = p->output_count = p->attr_count = 0;
     p->attrs = w;
     p->attrs_together = true;
-    for (; wire_next(&w, &f); start = w.at) {
+    w.at = read_usual_parts(&w, p);
+    for (const uint8_t *start = w.at; wire_next(&w, &f); start = w.at) {
         switch (f.number) {
         case 1:
             if (p->input_count < FEW)
@@ -221,17 +250,23 @@ static void read_node(builder *b, wire w)
     read_parts(w, &p);
     if (p.type.len == 0)
         wire_fail(&w, w.at, "a node has no operator");
+    uint32_t input_hashes[FEW], output_hashes[FEW];
+    const bool is_usual = p.input_count <= FEW && p.output_count <= FEW;
+    for (int i = 0; is_usual && i < p.input_count; i++)
+        input_hashes[i] = build_look_ahead(b, p.inputs[i]);
+    for (int i = 0; is_usual && i < p.output_count; i++)
+        output_hashes[i] = build_look_ahead(b, p.outputs[i]);
     /* Stays valid, because reading a subgraph only adds nodes to other graphs. */
     node *n = build_node(b, p.domain, p.type, p.name, p.input_count, p.output_count, 0);
     n->opset = opset_of(b, n->domain);
     if (p.doc.len && str_is(p.doc, ONNX_NOT_TAKEN))
         n->repeat = 0;
-    if (p.input_count > FEW || p.output_count > FEW)
+    if (!is_usual)
         read_many_values(b, w, n);
-    for (int i = 0; p.input_count <= FEW && p.output_count <= FEW && i < p.input_count; i++)
-        n->inputs[i] = build_value(b, p.inputs[i]);
-    for (int i = 0; p.input_count <= FEW && p.output_count <= FEW && i < p.output_count; i++)
-        n->outputs[i] = build_local(b, p.outputs[i]);
+    for (int i = 0; is_usual && i < p.input_count; i++)
+        n->inputs[i] = build_value_hashed(b, p.inputs[i], input_hashes[i]);
+    for (int i = 0; is_usual && i < p.output_count; i++)
+        n->outputs[i] = build_local_hashed(b, p.outputs[i], output_hashes[i]);
     n->attr_count = p.attr_count;
     if (p.attr_count)
         n->attrs =
@@ -362,11 +397,14 @@ typedef struct graph_parts {
 
 static graph_parts find_parts(wire w)
 {
+    enum { AHEAD = 1024 }; /* Nodes are found by their lengths, one after another, so each would wait for memory. */
     const wire none = {.file = w.file, .fail = w.fail};
     graph_parts p = {.nodes = none, .values = none, .declarations = none};
     const uint8_t *start = w.at;
     wire_field f;
     for (; wire_next(&w, &f); start = w.at) {
+        if ((size_t)(w.end - w.at) > AHEAD)
+            __builtin_prefetch(w.at + AHEAD);
         wire *part = &p.values;
         if (f.number == 1) {
             part = &p.nodes;

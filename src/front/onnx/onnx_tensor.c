@@ -106,6 +106,7 @@ static void check_external(onnx_reader *reader, wire w)
 
 const tensor *onnx_tensor(builder *b, wire w, onnx_label *label)
 {
+    enum { FEW_BYTES = 16 };
     const uint8_t *start = w.at;
     tensor *t = ARENA_NEW(b->arena, tensor);
     t->encoding = TENSOR_ELSEWHERE;
@@ -157,6 +158,9 @@ const tensor *onnx_tensor(builder *b, wire w, onnx_label *label)
     if (external)
         t->encoding = TENSOR_ELSEWHERE;
     set_dims(b, w, start, t, &dims);
+    /* Rules read these when the file's lines have left the cache. */
+    if (t->encoding == TENSOR_RAW && t->size <= FEW_BYTES)
+        t->bytes = arena_copy(b->arena, t->bytes, t->size, 1);
     return t;
 }
 
