@@ -19,7 +19,7 @@ static int common_shape(num *dims, int rank, const value *v)
 static void set_sequence(infer *c, const value_id *elements, int32_t count, dtype t)
 {
     value *o = out(c, 0);
-    num dims[MAX_RANK];
+    num dims[MAX_RANK] = {0};
     int rank = RANK_UNKNOWN;
     if (!o)
         return;
