@@ -289,9 +289,10 @@ inject: ## every call of the system fails once, for every command: allocations, 
 	@SOOTH_INJECT=all tests/run.py --build $(BUILD) inject
 
 .PHONY: check-style
-check-style: ## clang-format, clang-tidy and cppcheck, all without a warning
+check-style: ## clang-format, sizes of functions, clang-tidy and cppcheck, all without a warning
 	@tools/deps.sh develop
 	clang-format --dry-run -Werror $(STYLED)
+	python3 tests/tools/functions.py
 	clang -fsyntax-only -Wall -Wextra -Werror -std=c17 -D_DEFAULT_SOURCE -Iinclude -Isrc $(wildcard fuzz/*.c)
 	cppcheck --quiet --error-exitcode=1 --std=c11 --enable=warning,performance --inline-suppr \
 	    --suppressions-list=.cppcheck -D_DEFAULT_SOURCE -Iinclude -Isrc src

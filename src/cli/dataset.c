@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-const char *const DATASET_FORMATS[] = {"table", "json", "csv", "jsonl", "npz", NULL};
+static const char *const DATASET_FORMATS[] = {"table", "json", "csv", "jsonl", "npz", NULL};
 
 static void help(const option *options, size_t count)
 {

@@ -8,12 +8,11 @@
 typedef struct dataset_args {
     const char *plan, *gpus, *batches, *precisions, *layouts, *runtimes, *labels, *output, *weights;
     int64_t seed; /* -1 keeps the plan's seed */
-    int format;   /* index into DATASET_FORMATS */
+    int format;   /* table, json, csv, jsonl, npz */
     sooth_predict_options settings;
 } dataset_args;
 
 enum { DATASET_TABLE, DATASET_JSON, DATASET_CSV, DATASET_JSONL, DATASET_NPZ };
-extern const char *const DATASET_FORMATS[];
 
 /* Return the exit code; errors have been printed. */
 int dataset_make(const dataset_args *args, int operand_count, char **operands);

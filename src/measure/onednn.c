@@ -60,7 +60,8 @@ const char *onednn_missing(void)
     return library_is_there(FILE_NAME) ? NULL : "oneDNN's library cannot be opened: install libdnnl2";
 }
 
-void one_check(const run *r, dnnl_status_t status)
+/* Fails if the status is an error. */
+static void one_check(const run *r, dnnl_status_t status)
 {
     if (status == dnnl_out_of_memory)
         fail_with(r->fail, SOOTH_ERROR_SYSTEM, "oneDNN: out of memory; use a smaller --batch");

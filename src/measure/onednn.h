@@ -91,8 +91,6 @@ struct onednn {
     } reorders;
 };
 
-/* Fails if the status is an error. */
-void one_check(const run *r, dnnl_status_t status);
 /* Returns a row-major descriptor. With `turned`, the second of two dimensions has the larger stride. */
 one_md one_row_major(const run *r, int rank, const int64_t *dims, bool turned);
 one_md one_any(int rank, const int64_t *dims);

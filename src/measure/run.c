@@ -111,7 +111,7 @@ void run_keep_plain(run *r, int value)
         t->plain = run_alloc(r, PART_FEATURE_MAPS, row_major_bytes(shape_of(r, value)));
 }
 
-const float *run_plain_value(run *r, int value)
+static const float *plain_value(run *r, int value)
 {
     run_tensor *t = &r->tensors[value];
     if (!t->layout)
@@ -124,7 +124,7 @@ const float *run_plain_value(run *r, int value)
 
 const float *run_plain_input(run *r, int layer, int i)
 {
-    return run_plain_value(r, run_layer_of(r, layer)->inputs[i]);
+    return plain_value(r, run_layer_of(r, layer)->inputs[i]);
 }
 
 run_buffer *run_plain_gradient(run *r, int layer)

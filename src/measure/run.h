@@ -155,7 +155,6 @@ run_buffer *run_take(run *r, size_t bytes);
  * called. */
 void run_keep_plain(run *r, int value);
 const float *run_plain_input(run *r, int layer, int i);
-const float *run_plain_value(run *r, int value);
 /* Returns a reference, which the caller drops. */
 run_buffer *run_plain_gradient(run *r, int layer);
 

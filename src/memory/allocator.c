@@ -48,7 +48,7 @@ struct allocator {
     free_list free[2];
     chunk *spare;
     int64_t limit, next_address;
-    int64_t allocated, reserved, peak_allocated, peak_reserved;
+    int64_t allocated, reserved, peak_reserved;
 };
 
 allocator *allocator_new(arena *a, int64_t limit_bytes)
@@ -362,8 +362,6 @@ allocation allocator_take(allocator *m, int64_t bytes)
     }
     m->blocks.items[index].is_used = true;
     m->allocated += m->blocks.items[index].bytes;
-    if (m->allocated > m->peak_allocated)
-        m->peak_allocated = m->allocated;
     return index;
 }
 
@@ -415,11 +413,6 @@ int64_t allocator_allocated(const allocator *m)
 int64_t allocator_reserved(const allocator *m)
 {
     return m->reserved;
-}
-
-int64_t allocator_peak_allocated(const allocator *m)
-{
-    return m->peak_allocated;
 }
 
 int64_t allocator_peak_reserved(const allocator *m)

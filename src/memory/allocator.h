@@ -28,7 +28,6 @@ void allocator_empty_cache(allocator *m);
 
 int64_t allocator_allocated(const allocator *m); /* Currently allocated, rounded. */
 int64_t allocator_reserved(const allocator *m);  /* Currently reserved on the device. */
-int64_t allocator_peak_allocated(const allocator *m);
 int64_t allocator_peak_reserved(const allocator *m);
 
 /* Returns the rounded size of a request. */

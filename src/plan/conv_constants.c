@@ -92,7 +92,8 @@ static bool read_line(conv_constants *c, bool have[CONSTANT_COUNT], str line)
     return false;
 }
 
-bool conv_constants_read(conv_constants *c, str text)
+/* Returns false if a line cannot be read or a number is missing. */
+static bool read_constants(conv_constants *c, str text)
 {
     bool have[CONSTANT_COUNT] = {false}, good = true;
     *c = (conv_constants){.version_count = 0};
@@ -105,7 +106,7 @@ bool conv_constants_read(conv_constants *c, str text)
 
 bool conv_constants_shipped(conv_constants *c)
 {
-    return conv_constants_read(c, str_of(plan_shipped_libraries));
+    return read_constants(c, str_of(plan_shipped_libraries));
 }
 
 int conv_version_of(const conv_constants *c, const char *name)

@@ -71,9 +71,7 @@ typedef struct conv_constants {
     int version_count;
 } conv_constants;
 
-/* False if a line cannot be read or a number is missing. */
-bool conv_constants_read(conv_constants *c, str text);
-/* The constants of data/libraries.txt. */
+/* The constants of data/libraries.txt. Returns false if a line cannot be read or a number is missing. */
 bool conv_constants_shipped(conv_constants *c);
 /* Returns the index of a version; -1 if there is none of that name. */
 int conv_version_of(const conv_constants *c, const char *name);

@@ -8,6 +8,7 @@
  *    4. The chosen patterns are placed, and instances are assigned to their slices. */
 #include "plan/mig_search.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -513,5 +514,7 @@ mig_layout mig_search(const mig_table *table, const mig_demand *demands, int32_t
     layout.nodes = s->nodes;
     layout.gpus = ARENA_ARRAY(a, mig_gpu, (size_t)layout.gpu_count);
     hand_out(s, demands, demand_count, &layout);
+    for (int32_t i = 0; i < layout.gpu_count; i++)
+        assert(mig_is_legal(table, &layout.gpus[i]));
     return layout;
 }

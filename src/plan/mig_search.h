@@ -47,7 +47,7 @@ enum { MIG_MAX_DEMANDS = 64, MIG_MAX_INSTANCES = 1024 };
 mig_layout mig_search(const mig_table *table, const mig_demand *demands, int32_t demand_count,
                       const mig_search_options *options, arena *a);
 
-/* True if nvidia-smi would accept this layout; for tests. */
+/* True if nvidia-smi would accept this layout. */
 bool mig_is_legal(const mig_table *table, const mig_gpu *gpu);
 
 #endif

@@ -529,27 +529,3 @@ algorithm algorithm_of(const work *w, const kernel *k, const device_view *d)
     }
     return a;
 }
-
-const char *algorithm_reason(const algorithm *chosen, const work *w, const kernel *k, arena *a)
-{
-    if (!chosen->name)
-        return NULL;
-    const char *type = dtype_name((dtype)w->product_dtype);
-    const double *g = w->gemm;
-    if (!is_conv(w, k))
-        return arena_printf(a, "%.0f x (%.0f x %.0f x %.0f), %s: %s", g[0], g[1], g[2], g[3], type, chosen->reason).ptr;
-    const kernel_window *v = k->window;
-    double taps = 1;
-    char window[96];
-    int used = 0;
-    for (int i = 0; i < v->rank; i++) {
-        taps *= (double)v->size[i];
-        used += snprintf(window + used, sizeof window - (size_t)used, "%s%.0f", i ? " x " : "", (double)v->size[i]);
-    }
-    double channels = g[0] * (v->transposed ? g[3] : g[3] / taps),
-           filters = g[0] * (v->transposed ? g[2] / taps : g[2]);
-    return arena_printf(a, "%s, stride %.0f, %.0f to %.0f channels, %.0f group%s, %s: %s", window,
-                        (double)v->stride[v->rank - 1], channels, filters, g[0], g[0] > 1 ? "s" : "", type,
-                        chosen->reason)
-        .ptr;
-}

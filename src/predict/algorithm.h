@@ -8,7 +8,7 @@
 
 typedef struct algorithm {
     const char *name;       /* Name to display; NULL if there is no choice (pointwise kernels, norms …). */
-    const char *reason;     /* Deciding rule, one clause. algorithm_reason() adds the shape. */
+    const char *reason;     /* Deciding rule, one clause. */
     bool uses_tensor_cores; /* Products run on tensor cores. */
     int32_t tile_m, tile_n; /* Tile of a product's output per thread block; 0 for other kernels. */
     double split_k;         /* Thread blocks per tile (split-K); 1 if it is not split. */
@@ -21,10 +21,6 @@ typedef struct algorithm {
 
 /* `k` is the kernel that `w` describes; it is not a view. */
 algorithm algorithm_of(const work *w, const kernel *k, const device_view *d);
-
-/* Returns shape and rule: "3 x 3, stride 1, 64 to 128 channels, float32 without tensor cores". Allocates in `a`; NULL
- * without an algorithm. */
-const char *algorithm_reason(const algorithm *chosen, const work *w, const kernel *k, arena *a);
 
 /* Directions of a convolution; a backward kernel has two. */
 typedef enum conv_direction { CONV_FORWARD, CONV_DATA_GRADIENT, CONV_FILTER_GRADIENT } conv_direction;

@@ -120,13 +120,10 @@ const matrix_kernels *matrix_kernels_of(int width)
 
 static const matrix_kernels *widest(void)
 {
-#if defined(__x86_64__)
-    if (has_512())
-        return &OF_16;
-    if (has_256())
-        return &OF_8;
-#endif
-    return &OF_4;
+    const matrix_kernels *kernels = NULL;
+    for (int width = 16; !kernels; width /= 2)
+        kernels = matrix_kernels_of(width);
+    return kernels;
 }
 
 void matrix_multiply_add(const matrix_product *m)

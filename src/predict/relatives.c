@@ -102,7 +102,8 @@ relatives relatives_of(const net *n, const device_view *d, work_group g, work_un
     }
     if (r.below[0] != UNKNOWN && aways[0] <= near_away)
         r.near = UNKNOWN;
-    if (r.near != UNKNOWN) { /* Drops GPUs that are no better than `near`, because they already bound the prediction for `near`. */
+    if (r.near !=
+        UNKNOWN) { /* Drops GPUs that are no better than `near`, because they already bound the prediction for `near`. */
         device_view v = view_unpack(n->gpu_numbers + (size_t)r.near * VIEW_NUMBERS, d->allows_tf32);
         compared(&v, u, own);
         for (int i = 0; i < MOST_BELOW; i++) {

@@ -36,7 +36,7 @@ void metrics_close(metrics *m)
     free(m);
 }
 
-const char *route_name(route route)
+static const char *route_name(route route)
 {
     static const char *const NAMES[ROUTE_COUNT] = {
         [ROUTE_PREDICT] = "predict", [ROUTE_INSPECT] = "inspect", [ROUTE_MIG] = "mig",   [ROUTE_CONVERT] = "convert",

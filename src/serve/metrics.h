@@ -13,6 +13,5 @@ void metrics_close(metrics *m);
 void metrics_add(metrics *m, route route, unsigned status, double seconds, size_t bytes_in, size_t bytes_out);
 /* Writes all counts, the loaded models, and the number of running requests. */
 void metrics_write(metrics *m, kept *kept, size_t running, text *out);
-const char *route_name(route route);
 
 #endif

@@ -153,7 +153,7 @@ int main(void)
         work_list works = work_of_program(&s.program, &room);
         const work *w = &works.items[0];
         algorithm a = conv ? algorithm_of_direction(w, &s.kernel, &view, which) : algorithm_of(w, &s.kernel, &view);
-        print(&a, algorithm_reason(&a, w, &s.kernel, &room));
+        print(&a, a.reason);
         arena_rewind(&room, mark);
     }
     arena_free(&room);

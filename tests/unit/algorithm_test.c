@@ -101,8 +101,6 @@ static void numbers_are_possible(void **state)
                 assert_true(a.workspace_bytes >= 0 && a.split_k >= 1);
                 assert_true((a.name != NULL) == (a.reason != NULL));
                 assert_true((a.name != NULL) == (w->gemm[0] > 0));
-                const char *reason = algorithm_reason(&a, w, k, &s->arena);
-                assert_true(a.name ? strstr(reason, a.reason) != NULL : !reason);
             }
             close_scene(s);
         }
