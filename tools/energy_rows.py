@@ -125,6 +125,56 @@ def shufflenet_v2():
     return t.done(["x float32[N,3,32,32]"], x)
 
 
+def retinanet():
+    """MLPerf's RetinaNet for images of 800 x 800: ResNeXt-50 32x4d with its batch norms folded, the feature pyramid over
+    three of its stages and two further levels, and heads for 264 classes and nine boxes on all five. Without the
+    selection of boxes after them."""
+    t = Text()
+
+    def weights(inputs, outputs, size):
+        return t.weight(outputs, inputs, size, size), t.weight(outputs)
+
+    def conv(x, inputs, outputs, size=3, stride=1, group=1, relu=False, shared=None):
+        attributes = f"pads=[{','.join([str(size // 2)] * 4)}] strides=[{stride},{stride}] group={group} kernel_shape=[{size},{size}]"
+        x = t.node("Conv", [x, *(shared or weights(inputs // group, outputs, size))], attributes)
+        return t.node("Relu", [x]) if relu else x
+
+    def block(x, inputs, width, stride):
+        outputs = 2 * width
+        own = conv(conv(x, inputs, width, 1, relu=True), width, width, 3, stride, 32, relu=True)
+        shortcut = conv(x, inputs, outputs, 1, stride) if stride > 1 or inputs != outputs else x
+        return t.node("Relu", [t.node("Add", [conv(own, width, outputs, 1), shortcut])])
+
+    x = t.node("MaxPool", [conv("x", 3, 64, 7, 2, relu=True)], "kernel_shape=[3,3] strides=[2,2] pads=[1,1,1,1]")
+    channels, stages = 64, []
+    for width, blocks in ((128, 3), (256, 4), (512, 6), (1024, 3)):
+        for i in range(blocks):
+            x = block(x, channels, width, 2 if i == 0 and width > 128 else 1)
+            channels = 2 * width
+        stages.append((x, channels))
+    count = t.count = t.count + 1
+    t.lines.append(f"init s{count} float32[4](1, 1, 2, 2)")
+    levels, above = [], None
+    for x, channels in reversed(stages[1:]):
+        x = conv(x, channels, 256, 1)
+        if above:
+            x = t.node("Add", [x, t.node("Resize", [above, "", f"s{count}"], 'mode="nearest"')])
+        above = x
+        levels.insert(0, conv(x, 256, 256))
+    levels.append(conv(stages[-1][0], 2048, 256, stride=2))
+    levels.append(conv(t.node("Relu", [levels[-1]]), 256, 256, stride=2))
+    heads = [[(256, weights(256, 256, 3)) for _ in range(4)] + [(last, weights(256, last, 3))]
+             for last in (9 * 264, 9 * 4)]  # the levels share them
+    outputs = []
+    for level in levels:
+        for head in heads:
+            x = level
+            for i, (width, shared) in enumerate(head):
+                x = conv(x, 256, width, relu=i < 4, shared=shared)
+            outputs.append(x)
+    return t.done(["x float32[N,3,800,800]"], "\noutput ".join(outputs))
+
+
 SPEECH_STEPS = 600  # of an LSTM: the 12.3 s of a mean sentence
 
 

@@ -311,6 +311,52 @@ def nvidia(tables):
                           precision=precisions[run["precision"]], layout="nhwc" if mixed else "nchw")
 
 
+# ---- MLPerf ----------------------------------------------------------------------------------------------------------
+
+MLPERF_GPUS = {
+    "A10": "a10", "A10-24Q": "a10", "A100-PCIe-80GB": "a100-pcie-80gb", "A100-PCIE-80GB": "a100-pcie-80gb",
+    "A100-SXM-40GB": "a100-sxm4-40gb", "A100-SXM-80GB": "a100-sxm4-80gb", "A100-SXM-80GB CTS": "a100-sxm4-80gb",
+    "A100-SXM4-80GB CTS": "a100-sxm4-80gb", "HGX A100 SXM": "a100-sxm4-80gb", "A2": "a2", "A30": "a30", "A40": "a40",
+    "GeForce RTX 4090": "rtx-4090", "GeForce RTX 4090 (Ada Lovelace)": "rtx-4090", "H100-NVL-94GB": "h100-nvl-94gb",
+    "H100-PCIe-80GB": "h100-pcie-80gb", "H100-SXM-80GB": "h100-sxm5-80gb", "H200-SXM-141GB": "h200-sxm-141gb", "L4": "l4",
+    "L4-PCIe-24GB": "l4", "L40": "l40", "L40-PCIE-48GB": "l40", "L40S": "l40s", "RTX A5000": "rtx-a5000",
+    "RTX A5000 GPU": "rtx-a5000", "T4": "t4",
+}
+# Images at once in bulk, where the table has none: many, except on Ada boards, whose caches are large and whose memory is
+# slow; a layer's maps of few images stay in the cache there.
+MLPERF_BULK = {"resnet50": 256, "retinanet": 16}
+MLPERF_BULK_OF_CACHE = {"resnet50": 32, "retinanet": 4}
+MLPERF_ADA = ("l4", "l40", "l40s", "rtx-4090")
+MLPERF_BATCHES = {"MultiStream": 8, "SingleStream": 1}
+
+
+def mlperf(tables):
+    """TensorRT engines in int8. A result in bulk is that of all GPUs of the system."""
+    graphs = energy_rows.Folder(tables.shared, tables.folder / "mlperf")
+    files = {"resnet50": "zoo:resnet/50", "retinanet": "mlperf/" + graphs.graph("retinanet", energy_rows.retinanet)}
+    for run in tables.read("cnn_end_to_end/mlperf_inference.csv.gz"):
+        version = re.search(r"TensorRT v?(\d+\.\d+)", run["framework"])
+        gpu = MLPERF_GPUS.get(run["accelerator"].removeprefix("NVIDIA "))
+        if run["model"] not in files or run["scenario"] == "Server":
+            tables.skip("another network, or requests that arrive one by one")
+        elif run["division"] != "closed" or not version:
+            tables.skip("other rules, or not TensorRT")
+        elif run["mig_profile"] or not gpu:
+            tables.skip("a slice, an embedded or a virtual GPU")
+        elif "maxq" in run["platform"].lower():
+            tables.skip("lowered clocks or power limits")
+        elif run["scenario"] != "Offline" and run["accelerators_per_node"] != "1":
+            tables.skip("requests that several GPUs may share")
+        else:
+            bulk = MLPERF_BULK_OF_CACHE if gpu in MLPERF_ADA else MLPERF_BULK
+            batch = MLPERF_BATCHES.get(run["scenario"], bulk[run["model"]])
+            gpus = int(run["accelerators_per_node"]) * int(run["nodes"])
+            value = float(run["result"])
+            latency = 1e3 * batch * gpus / value if run["scenario"] == "Offline" else value
+            yield row(run["model"], files[run["model"]], batch, gpu, f"{latency:.6g}", "mlperf", precision="int8", layout="nhwc",
+                      runtime="engine", stack=f"trt{version[1]}-mlperf")
+
+
 # ---- slices of a GPU -------------------------------------------------------------------------------------------------
 
 
@@ -394,7 +440,8 @@ def energy(tables):
 # ---- the program -----------------------------------------------------------------------------------------------------
 
 SOURCES = {"nasbench201": nasbench201, "fbnet": fbnet, "ofa": ofa, "transformers": transformers,
-           "torchvision": torchvision, "pycls": pycls, "paddleclas": paddleclas, "nvidia": nvidia, "mig": mig, "energy": energy}
+           "torchvision": torchvision, "pycls": pycls, "paddleclas": paddleclas, "nvidia": nvidia, "mig": mig, "energy": energy,
+           "mlperf": mlperf}
 
 
 def write(path, rows):

@@ -16,7 +16,7 @@ build=build/train
 mkdir -p $build
 tools/labels.py --shared $shared --limit 400 -o $build/labels
 networks=
-for name in nasbench201 fbnet ofa transformers torchvision pycls paddleclas nvidia mig energy; do
+for name in nasbench201 fbnet ofa transformers torchvision pycls paddleclas nvidia mig energy mlperf; do
     networks="$networks $build/labels/$name.csv.gz"
 done
 operators=$shared/measured/operators
@@ -29,7 +29,8 @@ build/sooth learn $shared/labels/timm.csv.gz $shared/labels/torchvision.csv.gz $
     $operators/neusight_bmm.csv.gz \
     $operators/neusight_conv2d.csv.gz $operators/neusight_elementwise.csv.gz@0.3 $operators/neusight_layernorm.csv.gz \
     $operators/neusight_linear.csv.gz $operators/neusight_softmax.csv.gz $operators/vidur_llm_ops.csv.gz@0.2 \
-    $operators/pipedream_cnn_layers.csv.gz $operators/xla_gemm.csv.gz \
+    $operators/pipedream_cnn_layers.csv.gz $operators/xla_gemm.csv.gz $operators/deepbench_rnn.csv.gz \
+    $operators/xwang_conv3d_batchnorm3d.csv.gz $operators/llmcompass_ops.csv.gz \
     -o data/weights.bin --apart $build/apart.csv "$@"
 echo "trained in $(($(date +%s) - start)) s; tools/accuracy.py $build/apart.csv prints the errors"
 make -s -j"$(nproc)"

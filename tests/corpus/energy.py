@@ -18,8 +18,8 @@ import tempfile
 
 import corpus
 
-sys.path.insert(0, str(corpus.TOP / "tests" / "tools"))
-import onnxtext  # noqa: E402
+sys.path.insert(0, str(corpus.TOP / "tools"))
+import energy_rows  # noqa: E402
 
 # Mean error of power in percent: source, what is held out, maximum. Goals not reached list the figure that is held, and
 # the goal.
@@ -35,9 +35,8 @@ MLPERF_GPUS = {"NVIDIA A100-PCIe-80GB": "a100-pcie-80gb", "NVIDIA A100-SXM-80GB"
                "NVIDIA A100-SXM-80GB CTS": "a100-sxm4-80gb", "NVIDIA H100-PCIe-80GB": "h100-pcie-80gb",
                "NVIDIA H100-SXM-80GB": "h100-sxm5-80gb", "NVIDIA A30": "a30", "NVIDIA A2": "a2", "NVIDIA L4": "l4",
                "NVIDIA GeForce RTX 4090 (Ada Lovelace)": "rtx-4090"}
-# Graphs and batch. RetinaNet is its backbone (ResNeXt-50) at its image size, plus the feature pyramid and heads
-# (heads.onnx).
-MLPERF_GRAPHS = {"resnet50": (("zoo:resnet50",), 128), "retinanet": (("zoo:resnet?depth=50&groups=32&width=4&image=800", "heads.onnx"), 8)}
+# Graph and batch.
+MLPERF_GRAPHS = {"resnet50": ("zoo:resnet50", 128), "retinanet": ("retinanet.onnx", 8)}
 
 
 def run(*arguments):
@@ -96,51 +95,17 @@ def energy_by_gpus(report, folder):
     return percent
 
 
-def retinanet_heads(path):
-    """The feature pyramid over three backbone stages, two further levels, and heads for 264 classes and nine boxes on
-    all five."""
-    lines, count = ["input c3 float32[N,512,100,100]", "input c4 float32[N,1024,50,50]", "input c5 float32[N,2048,25,25]"], 0
-
-    def conv(x, inputs, outputs, size=3, stride=1, relu=False):
-        nonlocal count
-        count += 1
-        pad = size // 2
-        lines.extend([f"init w{count} float32[{outputs},{inputs},{size},{size}]", f"init b{count} float32[{outputs}]",
-                      f"v{count} = Conv({x}, w{count}, b{count}) kernel_shape=[{size},{size}] strides=[{stride},{stride}] "
-                      f"pads=[{pad},{pad},{pad},{pad}]"])
-        if relu:
-            lines.append(f"r{count} = Relu(v{count})")
-        return f"r{count}" if relu else f"v{count}"
-
-    levels = [conv(conv(x, width, 256, 1), 256, 256) for x, width in (("c3", 512), ("c4", 1024), ("c5", 2048))]
-    levels.append(conv("c5", 2048, 256, stride=2, relu=True))
-    levels.append(conv(levels[-1], 256, 256, stride=2))
-    outputs = []
-    for level in levels:
-        for last in (9 * 264, 9 * 4):
-            x = level
-            for _ in range(4):
-                x = conv(x, 256, 256, relu=True)
-            outputs.append(conv(x, 256, last))
-    onnxtext.write("\n".join(lines + [f"output {x}" for x in outputs]) + "\n", str(path))
-
-
-def system_power(gpu, graphs, batch, folder):
-    """Power in watts of one GPU that runs the graphs in sequence, with the wider of their intervals."""
-    joules = seconds = wide = 0
-    for graph in graphs:
-        asked = run(corpus.PROGRAM, "predict", graph if ":" in graph else folder / graph, "--gpu", gpu, "--batch", batch, "--runtime",
-                    "engine", "--precision", "int8", "--format", "json")
-        answer = json.loads(asked.stdout)
-        joules, seconds = joules + answer["energy_j"]["value"], seconds + answer["latency_ms"]["value"] / 1e3
-        wide = max(wide, answer["power_w"]["value"] / answer["power_w"]["low"])
-    power = joules / seconds
-    return {"value": power, "low": power / wide, "high": min(power * wide, answer["power_limit_w"]), "limit": answer["power_limit_w"]}
+def system_power(gpu, graph, batch, folder):
+    """Power in watts of one GPU, with its interval."""
+    asked = run(corpus.PROGRAM, "predict", graph if ":" in graph else folder / graph, "--gpu", gpu, "--batch", batch, "--runtime",
+                "engine", "--precision", "int8", "--format", "json")
+    answer = json.loads(asked.stdout)
+    return {**answer["power_w"], "limit": answer["power_limit_w"]}
 
 
 def systems(report, folder):
     inside, lines = [], []
-    retinanet_heads(folder / "heads.onnx")
+    energy_rows.Folder(corpus.SHARED, folder).graph("retinanet", energy_rows.retinanet)
     with open(corpus.SHARED / "measured" / "energy" / "mlperf_inference_power.csv", newline="") as file:
         rows = [r for r in csv.DictReader(file) if r["model"] in MLPERF_GRAPHS and r["scenario"] == "Offline" and
                 r["accelerator"] in MLPERF_GPUS and r["power_units"] == "Watts" and "reference" not in r["platform"]]

@@ -1,8 +1,8 @@
 /* engine.c: lowers a network to the kernels of an ahead-of-time inference engine such as TensorRT. Batch norms are
  * folded into convolutions. Bias, activation and residual sum run in the epilogue of the preceding product. Chains
  * of pointwise operators become one kernel, and so does attention. Concatenations are written in place. In int8 and
- * fp8, products of activations and weights read 8-bit operands; everything else runs in fp16. Not modelled: choices
- * that an engine makes by timing kernels. */
+ * fp8, products of activations and weights read 8-bit operands, and maps of int8 stay in 8 bits; everything else runs
+ * in fp16. Not modelled: choices that an engine makes by timing kernels. */
 #include "lower/fused/engine.h"
 
 #include "graph/infer.h"
@@ -432,6 +432,8 @@ program *lower_engine(sooth_model *model, const lower_options *options, arena *a
         narrow_caches(&e);
     for (int32_t i = 0; i < in->kernels.count; i++)
         place(&e, i);
+    if (e.narrow == DT_INT8)
+        engine_narrow_maps(&e);
     engine_emit(&e);
     return out;
 }

@@ -1,5 +1,5 @@
-/* engine.h: groups of operators that an inference engine runs as one kernel. engine.c forms the groups; engine_emit.c
- * writes their kernels. */
+/* engine.h: groups of operators that an inference engine runs as one kernel. engine.c forms the groups, engine_maps.c
+ * chooses types of maps, engine_emit.c writes the kernels. */
 #ifndef SOOTH_LOWER_FUSED_ENGINE_H
 #define SOOTH_LOWER_FUSED_ENGINE_H
 
@@ -104,6 +104,9 @@ static inline bool is_narrow(const engine *e, const kernel *k)
     return e->narrow != DT_UNKNOWN &&
            (is_op(k, "convolution") || is_op(k, "addmm") || is_op(k, "mm") || is_batched_layer(e, k));
 }
+
+/* Gives maps that stay in 8 bits the type of 8-bit products. engine_maps.c; after grouping, before engine_emit(). */
+void engine_narrow_maps(engine *e);
 
 /* Writes the kernels of all groups, each after the kernels that it reads from. */
 void engine_emit(engine *e);
