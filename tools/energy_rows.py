@@ -8,8 +8,8 @@ Reads DIR/measured/energy (../shared if not given) and writes FOLDER/SOURCE.csv,
     power_limit_w  power limit that was set; empty: the board's own
     idle_gpus      GPUs that wait (a pipeline in which one GPU works at a time)
     gpus           number of GPUs
-(and, for tools/labels.py, `sees`: the request has images), and the graphs of the rows. doc/energy.md describes the rows of each source, the
-assumptions, and what is left out. Needs only Python 3.
+(and, for tools/labels.py, `sees`: the request has images, `stalls`: the GPU waited for the server), and the graphs of the rows.
+doc/energy.md describes the rows of each source, the assumptions, and what is left out. Needs only Python 3.
 """
 import argparse
 import collections
@@ -464,8 +464,29 @@ def served_name(model):
     return None
 
 
+def stalled_runs(rows):
+    """Identities of the runs whose server kept the GPU waiting: a step took clearly longer than with more requests at once, or
+    fewer tokens came out than with fewer requests, and every run with still more requests."""
+    series, stalled = collections.defaultdict(list), set()
+    for r in rows:
+        series[tuple(r[k] for k in ("model", "task", "device", "n_gpus", "tp", "ep", "dp", "precision"))].append(r)
+    for runs in series.values():
+        runs.sort(key=lambda r: float(r["avg_batch"]))
+        most, is_behind = 0, False
+        for i, r in enumerate(runs):
+            requests, rate = float(r["avg_batch"]), float(r["output_tok_s"])
+            is_behind |= rate < 0.95 * most
+            most = max(most, rate)
+            slower = any(requests / rate > 1.05 * float(x["avg_batch"]) / float(x["output_tok_s"]) for x in runs[i + 1:])
+            if is_behind or slower:
+                stalled.add(id(r))
+    return stalled
+
+
 def serving(folder):
-    for r in folder.read("mlenergy_llm.csv"):
+    rows = list(folder.read("mlenergy_llm.csv"))
+    stalled = stalled_runs(rows)
+    for r in rows:
         name = served_name(r["model"])
         if not name or r["model"].startswith("nvidia") and "VL" in r["model"]:
             continue
@@ -483,7 +504,7 @@ def serving(folder):
                "batch": tokens, "gpu": MLENERGY_GPUS[r["device"]], "runtime": "engine",
                "precision": "bf16" if r["precision"] == "bfloat16" else "fp8", "latency_ms": step_s * scale * 1e3,
                "energy_j": power * step_s * scale, "power_w": power, "source": "mlenergy-llm", "gpus": gpus,
-               "sees": r["task"] in ("image-chat", "video-chat")}
+               "sees": r["task"] in ("image-chat", "video-chat"), "stalls": id(r) in stalled}
 
 
 # Tokens of a text among the others, and beside them; passes of a step (guidance needs two); what the sides of a picture are divided by,

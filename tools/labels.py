@@ -426,6 +426,8 @@ def energy(tables):
                 tables.skip(f"{source}: {NOT_THE_GPU[run['name']]}: {run['name']}")
             elif run.get("sees"):
                 tables.skip(f"{source}: images and videos are prepared by the host")
+            elif run.get("stalls"):
+                tables.skip(f"{source}: the GPU waits for the server")
             elif run["gpus"] != 1 and source != "generation":
                 tables.skip(f"{source}: several GPUs")
             elif run.get("power_limit_w") not in (None, BOARD_LIMITS_W.get(run["gpu"])):
