@@ -24,7 +24,7 @@ start=$(date +%s)
 # shellcheck disable=SC2086
 build/sooth learn $shared/labels/timm.csv.gz $shared/labels/torchvision.csv.gz $networks \
     $operators/aiconfigurator_attention_a100.csv.gz@0.4 $operators/aiconfigurator_attention_other.csv.gz@0.05 \
-    $operators/aiconfigurator_gemm_a100.csv.gz $operators/aiconfigurator_gemm_other.csv.gz@0.08 \
+    $operators/aiconfigurator_gemm_a100.csv.gz $operators/aiconfigurator_gemm_other.csv.gz@0.11 \
     $operators/deepbench_conv2d.csv.gz $operators/deepbench_gemm.csv.gz \
     $operators/neusight_bmm.csv.gz \
     $operators/neusight_conv2d.csv.gz $operators/neusight_elementwise.csv.gz@0.3 $operators/neusight_layernorm.csv.gz \
