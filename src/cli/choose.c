@@ -119,11 +119,8 @@ static int write_choices(const choose_args *args, const sooth_choices *choices)
     sooth_error error;
     char *text;
     size_t size;
-    if (sooth_choose_report(choices, &report, &text, &size, &error) != SOOTH_OK)
-        return cli_fail(error.code, "choose", "%s", error.message);
-    int code = cli_write(args->output, text, size);
-    free(text);
-    return code;
+    sooth_status status = sooth_choose_report(choices, &report, &text, &size, &error);
+    return cli_report("choose", args->output, status, &error, text, size);
 }
 
 static int choose(const choose_args *args, const char *path, sooth_choose_options *o)

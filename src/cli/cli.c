@@ -128,6 +128,16 @@ int cli_write(const char *path, const void *bytes, size_t size)
     return cli_end(&o, true);
 }
 
+int cli_report(const char *subject, const char *output, sooth_status status, const sooth_error *error, char *text,
+               size_t size)
+{
+    if (status != SOOTH_OK)
+        return cli_fail(status, subject, "%s", error->message);
+    int code = cli_write(output, text, size);
+    free(text);
+    return code;
+}
+
 int cli_flush(void)
 {
     return fflush(stdout) == 0 ? SOOTH_OK : write_failed("standard output", errno);

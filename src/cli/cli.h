@@ -38,6 +38,9 @@ int cli_open_gpus(sooth_gpus **gpus);
 /* Writes to the file, or to standard output if path is NULL or "-". The file is renamed from a temporary file, so
  * only a complete one appears. Returns the exit code. A full disk is reported; a closed pipe (`| head`) is not. */
 int cli_write(const char *path, const void *bytes, size_t size);
+/* Writes a report and frees it, or prints its error. Returns the exit code. */
+int cli_report(const char *subject, const char *output, sooth_status status, const sooth_error *error, char *text,
+               size_t size);
 /* cli_write() in pieces. Set `path` and zero the rest. Nothing is opened before the first piece. cli_end() discards
  * the output unless `done` is set. */
 typedef struct cli_output {

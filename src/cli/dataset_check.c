@@ -352,10 +352,8 @@ static int finish(walk_sums *w, const char *path, const dataset_args *args)
         fit_terminal(&options);
     char *text;
     size_t size;
-    if (dataset_report(&w->summary, &options, &text, &size, &w->error) != SOOTH_OK)
-        return cli_fail(w->error.code, path, "%s", w->error.message);
-    int code = cli_write(args->output, text, size);
-    free(text);
+    sooth_status status = dataset_report(&w->summary, &options, &text, &size, &w->error);
+    int code = cli_report(path, args->output, status, &w->error, text, size);
     return code == SOOTH_OK && w->findings.count ? SOOTH_ANSWER_NO : code;
 }
 

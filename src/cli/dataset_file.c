@@ -2,10 +2,10 @@
 #include "cli/cli.h"
 
 #ifdef SOOTH_SQLITE
+#include "cli/database.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -80,22 +80,7 @@ struct dataset_file {
 
 static int fail_file(dataset_file *f)
 {
-    int code = sqlite3_errcode(f->base);
-    if (code == SQLITE_FULL || code == SQLITE_IOERR)
-        return cli_fail(SOOTH_ERROR_SYSTEM, f->path,
-                        "cannot be written: %s; its contents are kept: free space and start again",
-                        sqlite3_errmsg(f->base));
-    if (code == SQLITE_BUSY)
-        return cli_fail(SOOTH_ERROR_SYSTEM, f->path, "another program writes it: wait for that and start again");
-    /* SQLITE_ERROR: the tables have other columns */
-    if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB || code == SQLITE_ERROR)
-        return cli_fail(SOOTH_ERROR_INPUT, f->path, "is damaged, or no data set: %s", sqlite3_errmsg(f->base));
-    return cli_fail(SOOTH_ERROR_SYSTEM, f->path, "%s", sqlite3_errmsg(f->base));
-}
-
-static bool run(dataset_file *f, const char *sql)
-{
-    return sqlite3_exec(f->base, sql, NULL, NULL, NULL) == SQLITE_OK;
+    return database_fail(f->base, f->path, "data set");
 }
 
 /* Returns the statement, ready to bind; NULL if it cannot be prepared. */
@@ -109,29 +94,13 @@ static sqlite3_stmt *prepared(dataset_file *f, statement which)
     return *s;
 }
 
-static bool done(sqlite3_stmt *s)
-{
-    int code = sqlite3_step(s);
-    sqlite3_reset(s);
-    return code == SQLITE_DONE;
-}
-
-static bool whole_of(dataset_file *f, const char *sql, int64_t *x)
-{
-    sqlite3_stmt *s;
-    bool good = sqlite3_prepare_v2(f->base, sql, -1, &s, NULL) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW;
-    if (good)
-        *x = sqlite3_column_int64(s, 0);
-    sqlite3_finalize(s);
-    return good;
-}
-
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 static int check_kind(dataset_file *f)
 {
     int64_t application, version;
-    if (!whole_of(f, "PRAGMA application_id", &application) || !whole_of(f, "PRAGMA user_version", &version))
+    if (!database_number(f->base, "PRAGMA application_id", &application) ||
+        !database_number(f->base, "PRAGMA user_version", &version))
         return fail_file(f);
     if (application != APPLICATION)
         return cli_fail(SOOTH_ERROR_INPUT, f->path, "is no data set of `sooth dataset`");
@@ -184,7 +153,7 @@ static bool set_fact(dataset_file *f, const char *key, const char *value)
         return false;
     sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
     sqlite3_bind_text(s, 2, value, -1, SQLITE_TRANSIENT);
-    return done(s);
+    return database_done(s);
 }
 
 static bool set_number(dataset_file *f, const char *key, int64_t x)
@@ -198,10 +167,10 @@ static bool begin_new(dataset_file *f, const dataset_begun *b)
 {
     char identity[20];
     snprintf(identity, sizeof identity, "%016" PRIx64, b->identity);
-    return run(f, SCHEMA) && set_fact(f, "version", sooth_version()) && set_fact(f, "weights", b->weights) &&
-           set_fact(f, "identity", identity) && set_fact(f, "plan", b->plan ? b->plan : "") &&
-           set_number(f, "graphs", b->graph_count) && set_fact(f, "complete", "0") && set_fact(f, "items", "0") &&
-           set_fact(f, "skipped", "0");
+    return database_run(f->base, SCHEMA) && set_fact(f, "version", sooth_version()) &&
+           set_fact(f, "weights", b->weights) && set_fact(f, "identity", identity) &&
+           set_fact(f, "plan", b->plan ? b->plan : "") && set_number(f, "graphs", b->graph_count) &&
+           set_fact(f, "complete", "0") && set_fact(f, "items", "0") && set_fact(f, "skipped", "0");
 }
 
 static int64_t number_fact(dataset_file *f, const char *key)
@@ -235,11 +204,12 @@ int dataset_file_write(dataset_file **file, const char *path, dataset_begun *b)
     if (code != SOOTH_OK)
         return code;
     dataset_file *f = *file;
-    if (!whole_of(f, "SELECT count(*) FROM sqlite_master", &tables))
+    if (!database_number(f->base, "SELECT count(*) FROM sqlite_master", &tables))
         return fail_file(f);
     if (tables)
         return go_on(f, b);
-    return run(f, "BEGIN") && begin_new(f, b) && run(f, "COMMIT") ? SOOTH_OK : fail_file(f);
+    return database_run(f->base, "BEGIN") && begin_new(f, b) && database_run(f->base, "COMMIT") ? SOOTH_OK
+                                                                                                : fail_file(f);
 }
 
 void dataset_file_close(dataset_file *f)
@@ -300,7 +270,7 @@ static bool add_graph(dataset_file *f, const set_graph_row *g)
     for (int i = 0; i < NUMBERS; i++)
         sqlite3_bind_int64(s, 6 + i, numbers[i]);
     sqlite3_bind_blob64(s, 6 + NUMBERS, g->graph.ptr, g->graph.len, SQLITE_STATIC);
-    return done(s);
+    return database_done(s);
 }
 
 static bool add_operator(dataset_file *f, const set_operator *o)
@@ -311,7 +281,7 @@ static bool add_operator(dataset_file *f, const set_operator *o)
     sqlite3_bind_int64(s, 1, o->code);
     bind_text(s, 2, o->name);
     bind_text(s, 3, o->kind);
-    return done(s);
+    return database_done(s);
 }
 
 static void bind_setting(sqlite3_stmt *s, const set_setting *x)
@@ -337,7 +307,7 @@ static bool setting_id(dataset_file *f, const set_setting *x, int64_t *id)
         if (!add)
             return false;
         bind_setting(add, x);
-        if (!done(add))
+        if (!database_done(add))
             return false;
     }
     return false;
@@ -361,7 +331,7 @@ static bool add_label(dataset_file *f, int64_t graph, const set_label *l)
     bind_real(s, 13, l->utilization);
     bind_text_or_null(s, 14, l->mig_profile);
     bind_text_or_null(s, 15, l->source);
-    return done(s);
+    return database_done(s);
 }
 
 /* Adds the graphs of an item and their labels. A label that cannot be predicted is omitted and sets *why. */
@@ -391,7 +361,7 @@ static bool add_graphs(dataset_file *f, str *at, int64_t count, const char **why
 static int commit(dataset_file *f)
 {
     f->pending = 0;
-    return run(f, "COMMIT") ? SOOTH_OK : fail_file(f);
+    return database_run(f->base, "COMMIT") ? SOOTH_OK : fail_file(f);
 }
 
 int dataset_file_add(dataset_file *f, size_t item, str result, const char **why)
@@ -401,7 +371,7 @@ int dataset_file_add(dataset_file *f, size_t item, str result, const char **why)
     *why = set_take_error(&result, &status, &count);
     if (status == SOOTH_ERROR_SYSTEM)
         return cli_fail(status, "dataset", "%s", *why);
-    if (!f->pending && !run(f, "BEGIN"))
+    if (!f->pending && !database_run(f->base, "BEGIN"))
         return fail_file(f);
     bool is_good = add_graphs(f, &result, count, why);
     if (!**why)
@@ -415,12 +385,12 @@ int dataset_file_add(dataset_file *f, size_t item, str result, const char **why)
 int64_t dataset_file_graphs(dataset_file *f)
 {
     int64_t count;
-    return whole_of(f, "SELECT count(*) FROM graphs", &count) ? count : 0;
+    return database_number(f->base, "SELECT count(*) FROM graphs", &count) ? count : 0;
 }
 
 int dataset_file_end(dataset_file *f, bool is_complete)
 {
-    if (is_complete && ((!f->pending && !run(f, "BEGIN")) || !set_fact(f, "complete", "1")))
+    if (is_complete && ((!f->pending && !database_run(f->base, "BEGIN")) || !set_fact(f, "complete", "1")))
         return fail_file(f);
     return is_complete || f->pending ? commit(f) : SOOTH_OK;
 }

@@ -181,11 +181,8 @@ static int write_plan(const mig_job *j, const sooth_mig_plan *plan)
     sooth_error error;
     char *text;
     size_t size;
-    if (sooth_mig_plan_report(plan, &j->report, &text, &size, &error) != SOOTH_OK)
-        return cli_fail(error.code, "mig", "%s", error.message);
-    int code = cli_write(j->output, text, size);
-    free(text);
-    return code;
+    sooth_status status = sooth_mig_plan_report(plan, &j->report, &text, &size, &error);
+    return cli_report("mig", j->output, status, &error, text, size);
 }
 
 static int answer(mig_job *j)

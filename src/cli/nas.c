@@ -173,11 +173,8 @@ static int write_search(const nas_args *args, const sooth_nas *nas)
     sooth_error error;
     char *text;
     size_t size;
-    if (sooth_nas_report(nas, &report, &text, &size, &error) != SOOTH_OK)
-        return cli_fail(error.code, "nas", "%s", error.message);
-    int code = cli_write(args->output, text, size);
-    free(text);
-    return code;
+    sooth_status status = sooth_nas_report(nas, &report, &text, &size, &error);
+    return cli_report("nas", args->output, status, &error, text, size);
 }
 
 static int search(nas_context *c, const nas_args *args, const sooth_nas_options *o)

@@ -55,11 +55,8 @@ static int write_survey(const survey_args *args, const sooth_survey *survey)
     sooth_error error;
     char *text;
     size_t size;
-    if (sooth_survey_report(survey, &report, &text, &size, &error) != SOOTH_OK)
-        return cli_fail(error.code, "survey", "%s", error.message);
-    int code = cli_write(args->output, text, size);
-    free(text);
-    return code;
+    sooth_status status = sooth_survey_report(survey, &report, &text, &size, &error);
+    return cli_report("survey", args->output, status, &error, text, size);
 }
 
 /* Reports rows without a prediction, except in a table, which lists them itself. */

@@ -109,10 +109,8 @@ static int write_report(sweeping *s, const char *plan)
     char *text;
     size_t size;
     sooth_error error;
-    if (sweep_report(&summary, &options, &text, &size, &error) != SOOTH_OK)
-        return cli_fail(error.code, "sweep", "%s", error.message);
-    code = cli_write(s->args->report, text, size);
-    free(text);
+    sooth_status status = sweep_report(&summary, &options, &text, &size, &error);
+    code = cli_report("sweep", s->args->report, status, &error, text, size);
     return code == SOOTH_OK && summary.failed_networks + summary.failed_points ? SOOTH_ANSWER_NO : code;
 }
 

@@ -2,10 +2,10 @@
 #include "cli/cli.h"
 
 #ifdef SOOTH_SQLITE
+#include "cli/database.h"
 
 #include <inttypes.h>
 #include <math.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 
@@ -44,21 +44,7 @@ static const char *const SQL[STATEMENTS] = {
 
 static int fail_file(sweep_file *f)
 {
-    int code = sqlite3_errcode(f->base);
-    if (code == SQLITE_FULL || code == SQLITE_IOERR)
-        return cli_fail(SOOTH_ERROR_SYSTEM, f->path,
-                        "cannot be written: %s; its contents are kept: free space and start again",
-                        sqlite3_errmsg(f->base));
-    if (code == SQLITE_BUSY)
-        return cli_fail(SOOTH_ERROR_SYSTEM, f->path, "another program writes it: wait for that and start again");
-    if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
-        return cli_fail(SOOTH_ERROR_INPUT, f->path, "is damaged, or no sweep: %s", sqlite3_errmsg(f->base));
-    return cli_fail(SOOTH_ERROR_SYSTEM, f->path, "%s", sqlite3_errmsg(f->base));
-}
-
-static bool run(sweep_file *f, const char *sql)
-{
-    return sqlite3_exec(f->base, sql, NULL, NULL, NULL) == SQLITE_OK;
+    return database_fail(f->base, f->path, "sweep");
 }
 
 static sqlite3_stmt *prepared(sweep_file *f, statement which)
@@ -71,23 +57,6 @@ static sqlite3_stmt *prepared(sweep_file *f, statement which)
     return *s;
 }
 
-static bool done(sqlite3_stmt *s)
-{
-    int code = sqlite3_step(s);
-    sqlite3_reset(s);
-    return code == SQLITE_DONE;
-}
-
-static bool whole_of(sweep_file *f, const char *sql, int64_t *x)
-{
-    sqlite3_stmt *s;
-    bool good = sqlite3_prepare_v2(f->base, sql, -1, &s, NULL) == SQLITE_OK && sqlite3_step(s) == SQLITE_ROW;
-    if (good)
-        *x = sqlite3_column_int64(s, 0);
-    sqlite3_finalize(s);
-    return good;
-}
-
 static bool set_fact(sweep_file *f, const char *key, const char *value, int length)
 {
     sqlite3_stmt *s = prepared(f, SET_FACT);
@@ -95,7 +64,7 @@ static bool set_fact(sweep_file *f, const char *key, const char *value, int leng
         return false;
     sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
     sqlite3_bind_text(s, 2, value, length, SQLITE_TRANSIENT);
-    return done(s);
+    return database_done(s);
 }
 
 static bool set_number(sweep_file *f, const char *key, uint64_t x)
@@ -166,7 +135,7 @@ static bool make_networks(sweep_file *f, const sweep *s)
         "INTEGER NOT NULL, params INTEGER, macs INTEGER, flops INTEGER, error TEXT");
     used = put_columns(sql, used, &c, "");
     snprintf(sql + used, sizeof sql - used, ")");
-    if (!run(f, sql))
+    if (!database_run(f->base, sql))
         return false;
     used = (size_t)snprintf(
         sql, sizeof sql,
@@ -180,7 +149,7 @@ static bool make_networks(sweep_file *f, const sweep *s)
              " FROM points JOIN networks ON networks.id = points.network JOIN families ON families.id = "
              "networks.family JOIN "
              "settings ON settings.id = points.setting");
-    return run(f, sql);
+    return database_run(f->base, sql);
 }
 
 static void make_network_sql(sweep_file *f, const sweep *s)
@@ -208,7 +177,7 @@ static bool add_row(sweep_file *f, const char *sql, const char *const *texts, in
 
 static bool begin_new(sweep_file *f, const sweep *s, str plan)
 {
-    bool good = run(f, SCHEMA) && make_networks(f, s);
+    bool good = database_run(f->base, SCHEMA) && make_networks(f, s);
     for (size_t i = 0; i < s->family_count && good; i++) {
         const char *const texts[] = {s->families[i].name, s->families[i].graph};
         good = add_row(f, "INSERT INTO families VALUES(NULL, ?, ?)", texts, 2);
@@ -227,7 +196,8 @@ static bool begin_new(sweep_file *f, const sweep *s, str plan)
 static int go_on(sweep_file *f, const sweep *s, size_t *next_chunk)
 {
     int64_t application, version;
-    if (!whole_of(f, "PRAGMA application_id", &application) || !whole_of(f, "PRAGMA user_version", &version))
+    if (!database_number(f->base, "PRAGMA application_id", &application) ||
+        !database_number(f->base, "PRAGMA user_version", &version))
         return fail_file(f);
     if (application != APPLICATION)
         return cli_fail(SOOTH_ERROR_INPUT, f->path, "is no file of `sooth sweep`: name another one with -o");
@@ -256,11 +226,12 @@ int sweep_file_open(sweep_file **file, const char *path, const sweep *s, str pla
     if (sqlite3_open_v2(path, &f->base, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK)
         return cli_fail(SOOTH_ERROR_SYSTEM, path, "cannot be opened: %s", sqlite3_errmsg(f->base));
     sqlite3_busy_timeout(f->base, 2000);
-    if (!whole_of(f, "SELECT count(*) FROM sqlite_master", &tables))
+    if (!database_number(f->base, "SELECT count(*) FROM sqlite_master", &tables))
         return fail_file(f);
     if (tables)
         return go_on(f, s, next_chunk);
-    return run(f, "BEGIN") && begin_new(f, s, plan) && run(f, "COMMIT") ? SOOTH_OK : fail_file(f);
+    return database_run(f->base, "BEGIN") && begin_new(f, s, plan) && database_run(f->base, "COMMIT") ? SOOTH_OK
+                                                                                                      : fail_file(f);
 }
 
 void sweep_file_close(sweep_file *f)
@@ -332,7 +303,7 @@ static bool add_network(sweep_file *f, const sweep *sw, const sweep_family *fami
         else
             sqlite3_bind_text(s, 9 + i, value, -1, SQLITE_STATIC);
     }
-    return done(s);
+    return database_done(s);
 }
 
 static bool add_point(sweep_file *f, uint64_t network, size_t setting, const sweep_point *p)
@@ -350,13 +321,13 @@ static bool add_point(sweep_file *f, uint64_t network, size_t setting, const swe
     for (int i = 0; i < NUMBERS; i++)
         bind_real(s, 3 + i, numbers[i]);
     bind_error(s, 3 + NUMBERS, p->error);
-    return done(s);
+    return database_done(s);
 }
 
 static int commit(sweep_file *f)
 {
     f->pending = 0;
-    return run(f, "COMMIT") ? SOOTH_OK : fail_file(f);
+    return database_run(f->base, "COMMIT") ? SOOTH_OK : fail_file(f);
 }
 
 /* True if memory ran out, which says nothing about the network. */
@@ -369,7 +340,7 @@ int sweep_file_add(sweep_file *f, const sweep *sw, size_t chunk, str result)
 {
     uint64_t from, count;
     const sweep_family *family = sweep_chunk(sw, chunk, &from, &count);
-    if (!f->pending && !run(f, "BEGIN"))
+    if (!f->pending && !database_run(f->base, "BEGIN"))
         return fail_file(f);
     f->pending++;
     for (uint64_t i = 0; i < count; i++) {
@@ -434,8 +405,8 @@ int sweep_file_count(sweep_file *f, int64_t *failed_networks, int64_t *failed_po
 {
     sqlite3_stmt *s;
     *first_error = "";
-    if (!whole_of(f, "SELECT count(*) FROM networks WHERE error IS NOT NULL", failed_networks) ||
-        !whole_of(f, "SELECT count(*) FROM points WHERE error IS NOT NULL", failed_points) ||
+    if (!database_number(f->base, "SELECT count(*) FROM networks WHERE error IS NOT NULL", failed_networks) ||
+        !database_number(f->base, "SELECT count(*) FROM points WHERE error IS NOT NULL", failed_points) ||
         sqlite3_prepare_v2(
             f->base,
             "SELECT graph || ': ' || error FROM networks WHERE error IS NOT NULL UNION ALL SELECT gpu || ': ' || "

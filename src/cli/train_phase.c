@@ -64,11 +64,8 @@ static int write_train(const train_args *args, const sooth_train *train)
     sooth_error error;
     char *text;
     size_t size;
-    if (sooth_train_report(train, &report, &text, &size, &error) != SOOTH_OK)
-        return cli_fail(error.code, "train-phase", "%s", error.message);
-    int code = cli_write(args->output, text, size);
-    free(text);
-    return code;
+    sooth_status status = sooth_train_report(train, &report, &text, &size, &error);
+    return cli_report("train-phase", args->output, status, &error, text, size);
 }
 
 static int train(const train_args *args, const char *path, sooth_train_options *o)

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-static const size_t SCRATCH_CAP = (size_t)64 << 20;
 enum { SCHEMA = 1, MOST_FAILING = 12 }; /* SCHEMA: version of the fields, doc/json.md */
 
 typedef struct choose_report {
@@ -198,10 +197,11 @@ static void as_json(choose_report *r)
     text_puts(r->out, "\n");
 }
 
-static bool write_report(choose_report *r, fail *f)
+static void write_report(void *report, text *out, arena *scratch)
 {
-    if (setjmp(f->jump))
-        return false;
+    choose_report *r = report;
+    r->out = out;
+    r->scratch = scratch;
     if (r->options.format == SOOTH_FORMAT_TABLE)
         as_table(r);
     else if (r->options.format == SOOTH_FORMAT_CSV)
@@ -209,25 +209,14 @@ static bool write_report(choose_report *r, fail *f)
     else if (r->options.format == SOOTH_FORMAT_JSON)
         as_json(r);
     else
-        fail_with(f, SOOTH_ERROR_USAGE, "choices are written as a table, CSV or JSON");
-    return true;
+        fail_with(out->fail, SOOTH_ERROR_USAGE, "choices are written as a table, CSV or JSON");
 }
 
 sooth_status sooth_choose_report(const sooth_choices *choices, const sooth_report_options *options, char **bytes,
                                  size_t *size, sooth_error *error)
 {
-    sooth_error own;
-    fail f = {.error = error_or(error, &own)};
-    text out = {.fail = &f};
-    arena scratch;
-    arena_init(&scratch, &f, SCRATCH_CAP);
     choose_report r = {.choices = choices,
                        .totals = sooth_choose_totals_of(choices),
-                       .options = options ? *options : (sooth_report_options){0},
-                       .out = &out,
-                       .scratch = &scratch};
-    bool done = write_report(&r, &f);
-    sooth_status status = text_hand_out(&out, done, bytes, size);
-    arena_free(&scratch);
-    return status;
+                       .options = options ? *options : (sooth_report_options){0}};
+    return text_report(write_report, &r, bytes, size, error);
 }

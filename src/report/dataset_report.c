@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-static const size_t SCRATCH_CAP = (size_t)64 << 20;
 enum { SCHEMA = 1 }; /* version of the fields, doc/json.md */
 
 typedef struct writing {
@@ -206,27 +205,20 @@ static void as_json(writing *w)
     text_puts(w->out, "\n");
 }
 
-static bool write_report(writing *w, fail *f)
+static void write_report(void *report, text *out, arena *scratch)
 {
-    if (setjmp(f->jump))
-        return false;
+    writing *w = report;
+    w->out = out;
+    w->scratch = scratch;
     if (w->options.format == SOOTH_FORMAT_JSON)
         as_json(w);
     else
         as_table(w);
-    return true;
 }
 
 sooth_status dataset_report(const dataset_summary *summary, const sooth_report_options *options, char **bytes,
                             size_t *size, sooth_error *error)
 {
-    fail f = {.error = error};
-    text out = {.fail = &f};
-    arena scratch;
-    arena_init(&scratch, &f, SCRATCH_CAP);
-    writing w = {.summary = summary, .options = *options, .out = &out, .scratch = &scratch};
-    bool done = write_report(&w, &f);
-    sooth_status status = text_hand_out(&out, done, bytes, size);
-    arena_free(&scratch);
-    return status;
+    writing w = {.summary = summary, .options = *options};
+    return text_report(write_report, &w, bytes, size, error);
 }

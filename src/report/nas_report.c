@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-static const size_t SCRATCH_CAP = (size_t)1 << 30;
 enum { SCHEMA = 1, DEFAULT_TOP = 10 }; /* SCHEMA: version of the fields, doc/json.md */
 
 void nas_names(nas_report *r, size_t candidate)
@@ -159,10 +158,11 @@ static void nas_json(nas_report *r)
 
 /* ---- the writer -------------------------------------------------------------------------------------------------- */
 
-static bool write_report(nas_report *r, fail *f)
+static void write_report(void *report, text *out, arena *scratch)
 {
-    if (setjmp(f->jump))
-        return false;
+    nas_report *r = report;
+    r->out = out;
+    r->scratch = scratch;
     switch (r->options.format) {
     case SOOTH_FORMAT_TABLE:
         nas_table(r);
@@ -177,9 +177,8 @@ static bool write_report(nas_report *r, fail *f)
         nas_html(r);
         break;
     default:
-        fail_with(f, SOOTH_ERROR_USAGE, "a search is written as a table, CSV, JSON or HTML");
+        fail_with(out->fail, SOOTH_ERROR_USAGE, "a search is written as a table, CSV, JSON or HTML");
     }
-    return true;
 }
 
 static bool any_accuracy(const sooth_nas *nas)
@@ -191,21 +190,11 @@ static bool any_accuracy(const sooth_nas *nas)
 sooth_status sooth_nas_report(const sooth_nas *nas, const sooth_report_options *options, char **bytes, size_t *size,
                               sooth_error *error)
 {
-    sooth_error own;
-    fail f = {.error = error_or(error, &own)};
-    text out = {.fail = &f};
-    arena scratch;
-    arena_init(&scratch, &f, SCRATCH_CAP);
     nas_report r = {.nas = nas,
                     .totals = sooth_nas_totals_of(nas),
                     .options = options ? *options : (sooth_report_options){0},
-                    .out = &out,
-                    .scratch = &scratch,
                     .has_accuracy = any_accuracy(nas),
                     .has_trials = sooth_nas_trial(nas, 0) != SIZE_MAX};
     r.top = r.options.top ? r.options.top : DEFAULT_TOP;
-    bool done = write_report(&r, &f);
-    sooth_status status = text_hand_out(&out, done, bytes, size);
-    arena_free(&scratch);
-    return status;
+    return text_report(write_report, &r, bytes, size, error);
 }

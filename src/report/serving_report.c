@@ -6,7 +6,6 @@
 #include <inttypes.h>
 #include <math.h>
 
-static const size_t SCRATCH_CAP = (size_t)64 << 20;
 enum { SCHEMA = 1 }; /* version of the fields, doc/json.md */
 
 typedef struct serving_report {
@@ -144,22 +143,23 @@ static void as_json(serving_report *r)
 
 /* ---- the report -------------------------------------------------------------------------------------------------- */
 
-static bool write_report(serving_report *r, fail *f)
+static void write_report(void *report, text *out, arena *scratch)
 {
-    if (setjmp(f->jump))
-        return false;
+    serving_report *r = report;
+    r->out = out;
+    r->scratch = scratch;
     switch (r->options.format) {
     case SOOTH_FORMAT_TABLE:
         as_table(r);
-        return true;
+        break;
     case SOOTH_FORMAT_CSV:
         as_csv(r);
-        return true;
+        break;
     case SOOTH_FORMAT_JSON:
         as_json(r);
-        return true;
+        break;
     default:
-        fail_with(f, SOOTH_ERROR_USAGE, "a table of contexts has the formats table, csv and json");
+        fail_with(out->fail, SOOTH_ERROR_USAGE, "a table of contexts has the formats table, csv and json");
     }
 }
 
@@ -167,20 +167,9 @@ sooth_status sooth_serving_report(const char *file, const sooth_serving *cells, 
                                   const sooth_report_options *options, char **bytes, size_t *size, sooth_error *error)
 {
     sooth_error own;
-    fail f = {.error = error_or(error, &own)};
     if (!count)
-        return error_say(f.error, SOOTH_ERROR_USAGE, "there are no answers to report");
-    text out = {.fail = &f};
-    arena scratch;
-    arena_init(&scratch, &f, SCRATCH_CAP);
-    serving_report r = {.file = file,
-                        .cells = cells,
-                        .count = count,
-                        .options = options ? *options : (sooth_report_options){0},
-                        .out = &out,
-                        .scratch = &scratch};
-    bool done = write_report(&r, &f);
-    sooth_status status = text_hand_out(&out, done, bytes, size);
-    arena_free(&scratch);
-    return status;
+        return error_say(error_or(error, &own), SOOTH_ERROR_USAGE, "there are no answers to report");
+    serving_report r = {
+        .file = file, .cells = cells, .count = count, .options = options ? *options : (sooth_report_options){0}};
+    return text_report(write_report, &r, bytes, size, error);
 }

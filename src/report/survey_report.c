@@ -4,7 +4,6 @@
 
 #include <math.h>
 
-static const size_t SCRATCH_CAP = (size_t)1 << 30;
 enum { SCHEMA = 1 }; /* version of the fields: doc/json.md */
 
 /* ---- CSV --------------------------------------------------------------------------------------------------------- */
@@ -171,10 +170,11 @@ static void survey_json(survey_report *r)
 
 /* ---- the writer -------------------------------------------------------------------------------------------------- */
 
-static bool write_report(survey_report *r, fail *f)
+static void write_report(void *report, text *out, arena *scratch)
 {
-    if (setjmp(f->jump))
-        return false;
+    survey_report *r = report;
+    r->out = out;
+    r->scratch = scratch;
     survey_summarize(r);
     switch (r->options.format) {
     case SOOTH_FORMAT_TABLE:
@@ -190,23 +190,13 @@ static bool write_report(survey_report *r, fail *f)
         survey_html(r);
         break;
     default:
-        fail_with(f, SOOTH_ERROR_USAGE, "a survey is written as a table, CSV, JSON or HTML");
+        fail_with(out->fail, SOOTH_ERROR_USAGE, "a survey is written as a table, CSV, JSON or HTML");
     }
-    return true;
 }
 
 sooth_status sooth_survey_report(const sooth_survey *survey, const sooth_report_options *options, char **bytes,
                                  size_t *size, sooth_error *error)
 {
-    sooth_error own;
-    fail f = {.error = error_or(error, &own)};
-    text out = {.fail = &f};
-    arena scratch;
-    arena_init(&scratch, &f, SCRATCH_CAP);
-    survey_report r = {
-        .survey = survey, .options = options ? *options : (sooth_report_options){0}, .out = &out, .scratch = &scratch};
-    bool done = write_report(&r, &f);
-    sooth_status status = text_hand_out(&out, done, bytes, size);
-    arena_free(&scratch);
-    return status;
+    survey_report r = {.survey = survey, .options = options ? *options : (sooth_report_options){0}};
+    return text_report(write_report, &r, bytes, size, error);
 }

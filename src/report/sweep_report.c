@@ -8,7 +8,6 @@
 #include <math.h>
 #include <stdio.h>
 
-static const size_t SCRATCH_CAP = (size_t)256 << 20;
 enum { SCHEMA = 1, MOST_FRONT = 12 }; /* SCHEMA: version of the fields, doc/json.md */
 
 typedef struct writing {
@@ -344,29 +343,22 @@ static void as_html(writing *w)
     page_close(o);
 }
 
-static bool write_report(writing *w, fail *f)
+static void write_report(void *report, text *out, arena *scratch)
 {
-    if (setjmp(f->jump))
-        return false;
+    writing *w = report;
+    w->out = out;
+    w->scratch = scratch;
     if (w->options.format == SOOTH_FORMAT_JSON)
         as_json(w);
     else if (w->options.format == SOOTH_FORMAT_HTML)
         as_html(w);
     else
         as_table(w);
-    return true;
 }
 
 sooth_status sweep_report(const sweep_summary *summary, const sooth_report_options *options, char **bytes, size_t *size,
                           sooth_error *error)
 {
-    fail f = {.error = error};
-    text out = {.fail = &f};
-    arena scratch;
-    arena_init(&scratch, &f, SCRATCH_CAP);
-    writing w = {.summary = summary, .options = *options, .out = &out, .scratch = &scratch};
-    bool done = write_report(&w, &f);
-    sooth_status status = text_hand_out(&out, done, bytes, size);
-    arena_free(&scratch);
-    return status;
+    writing w = {.summary = summary, .options = *options};
+    return text_report(write_report, &w, bytes, size, error);
 }

@@ -9,6 +9,8 @@
 
 enum { REPLACEMENT = 0xFFFD };
 static const size_t LARGEST = (size_t)1 << 30; /* limit far above any real report */
+/* Far above what reports need for temporary data. */
+static const size_t SCRATCH_CAP = (size_t)1 << 30;
 
 /* Makes room for `more` bytes and a NUL. */
 static void reserve(text *t, size_t more)
@@ -54,6 +56,28 @@ sooth_status text_hand_out(text *t, bool done, char **bytes, size_t *size)
     if (size)
         *size = t->size;
     return SOOTH_OK;
+}
+
+/* A separate function, because longjmp may lose local changes in the function that called setjmp. */
+static bool write_guarded(text_writer write, void *report, text *out, arena *scratch)
+{
+    if (setjmp(out->fail->jump))
+        return false;
+    write(report, out, scratch);
+    return true;
+}
+
+sooth_status text_report(text_writer write, void *report, char **bytes, size_t *size, sooth_error *error)
+{
+    sooth_error own;
+    fail f = {.error = error_or(error, &own)};
+    text out = {.fail = &f};
+    arena scratch;
+    arena_init(&scratch, &f, SCRATCH_CAP);
+    bool done = write_guarded(write, report, &out, &scratch);
+    sooth_status status = text_hand_out(&out, done, bytes, size);
+    arena_free(&scratch);
+    return status;
 }
 
 void text_add(text *t, const char *bytes, size_t size)

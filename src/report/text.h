@@ -5,7 +5,7 @@
 #ifndef SOOTH_REPORT_TEXT_H
 #define SOOTH_REPORT_TEXT_H
 
-#include "base/fail.h"
+#include "base/arena.h"
 
 /* Receives the first part of a text before the text is complete; returns false on failure. */
 typedef struct text_sink {
@@ -20,6 +20,10 @@ typedef struct text {
     const text_sink *sink; /* NULL if the text is kept as a whole */
 } text;
 
+/* Writes a report; failures end here. `write` receives `report`, the text and an arena for temporary data. On success
+ * the caller frees *bytes. `size` and `error` may be NULL. */
+typedef void (*text_writer)(void *report, text *out, arena *scratch);
+sooth_status text_report(text_writer write, void *report, char **bytes, size_t *size, sooth_error *error);
 /* Ends a public function that makes a text: returns the text if `done` (size may be NULL), otherwise frees it and
  * returns the error of its `fail`. */
 sooth_status text_hand_out(text *t, bool done, char **bytes, size_t *size);

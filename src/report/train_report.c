@@ -7,7 +7,6 @@
 #include <math.h>
 #include <stdlib.h>
 
-static const size_t SCRATCH_CAP = (size_t)256 << 20;
 enum { SCHEMA = 1, MOST_LAYERS = 20 }; /* SCHEMA: version of the fields, doc/json.md */
 
 /* True for a step measured on a processor, which has no columns of a GPU. */
@@ -409,10 +408,11 @@ static void as_json(train_report *r)
     text_puts(r->out, "\n");
 }
 
-static bool write_report(train_report *r, fail *f)
+static void write_report(void *report, text *out, arena *scratch)
 {
-    if (setjmp(f->jump))
-        return false;
+    train_report *r = report;
+    r->out = out;
+    r->scratch = scratch;
     if (r->options.format == SOOTH_FORMAT_TABLE)
         as_table(r);
     else if (r->options.format == SOOTH_FORMAT_CSV)
@@ -424,25 +424,14 @@ static bool write_report(train_report *r, fail *f)
     else if (r->options.format == SOOTH_FORMAT_HTML)
         train_html(r);
     else
-        fail_with(f, SOOTH_ERROR_USAGE, "a training step is written as a table, CSV, JSON, trace or HTML");
-    return true;
+        fail_with(out->fail, SOOTH_ERROR_USAGE, "a training step is written as a table, CSV, JSON, trace or HTML");
 }
 
 sooth_status sooth_train_report(const sooth_train *train, const sooth_report_options *options, char **bytes,
                                 size_t *size, sooth_error *error)
 {
-    sooth_error own;
-    fail f = {.error = error_or(error, &own)};
-    text out = {.fail = &f};
-    arena scratch;
-    arena_init(&scratch, &f, SCRATCH_CAP);
     train_report r = {.train = train,
                       .totals = sooth_train_totals_of(train),
-                      .options = options ? *options : (sooth_report_options){0},
-                      .out = &out,
-                      .scratch = &scratch};
-    bool done = write_report(&r, &f);
-    sooth_status status = text_hand_out(&out, done, bytes, size);
-    arena_free(&scratch);
-    return status;
+                      .options = options ? *options : (sooth_report_options){0}};
+    return text_report(write_report, &r, bytes, size, error);
 }
