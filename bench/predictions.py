@@ -1,8 +1,10 @@
 """Benchmarks of predictions, with memory and energy as users get them; of training, and of the memory per training row."""
+import contextlib
 import csv
 import gzip
 import itertools
 import os
+import pathlib
 import re
 import subprocess
 import sys
@@ -59,24 +61,52 @@ def bench_largest(table, build, seconds):
 
 # ---- the service -----------------------------------------------------------------------------------------------------
 
-def bench_serve(table, build, seconds):
-    table.heading("answers of `sooth serve` on this machine, client and server on the same cores, 8 connections")
+@contextlib.contextmanager
+def serving(table, build):
+    """`sooth serve` on a port of its own: (process, port); port None if it does not start."""
     server = subprocess.Popen([build / "sooth", "serve", "--port", "0", "--quiet"], stderr=subprocess.PIPE, text=True)
     try:
         found = re.search(r":(\d+)/", server.stderr.readline())
         if not found:
             table.skip("`sooth serve`", "it does not start: libmicrohttpd is missing")
+        yield server, found and found[1]
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def bench_serve(table, build, seconds):
+    table.heading("answers of `sooth serve` on this machine, client and server on the same cores, 8 connections")
+    with serving(table, build) as (_, port):
+        if not port:
             return
-        asks = [build / "bench/serve", found[1], 8, seconds]
+        asks = [build / "bench/serve", port, 8, seconds]
         for title, more in (("totals of a kept ResNet-50", "&totals=1"), ("the same with all layers", "")):
             path = f"/v1/predict?model=zoo:resnet50&gpu=a100&batch=32{more}"
             rate, _, _, _, _, size = map(float, output(*asks, 0, path))
             _, half, late, _, _, _ = map(float, output(*asks, int(rate / 2), path))
             table.row(f"`sooth serve`: {title}", f"{rate:,.0f} answers/s of {size:,.0f} bytes",
                       f"at half that: median {half:.2f} ms, 99th percentile {late:.2f} ms", "5,000 answers/s; 10 ms")
-    finally:
-        server.terminate()
-        server.wait()
+
+
+def bench_serve_memory(table, build, answers):
+    """Resident memory of a server that answers questions of all kinds, after each round of them."""
+    table.heading(f"memory of `sooth serve` over {answers:,} answers")
+    paths = [f"/v1/predict?model=zoo:{network}&gpu={gpu}&batch={batch}&totals=1" for network, gpu, batch in (
+        ("resnet50", "a100", 32), ("bert_base", "h100", 8), ("vit_b_16", "t4", 1), ("resnet18", "l4,t4", "1,2"))]
+    paths += ["/v1/predict?model=zoo:resnet50&gpu=t4&mode=train&memory=1", "/v1/inspect?model=zoo:resnet50",
+              "/v1/mig?model=zoo:resnet18&batch=4", "/v1/predict?model=zoo:mobilenet_v2&runtime=inductor&totals=1"]
+    with serving(table, build) as (server, port):
+        if not port:
+            return
+        status, done, resident = pathlib.Path(f"/proc/{server.pid}/status"), 0, []
+        while done < answers:
+            for path in paths:
+                seconds = 3
+                done += int(float(output(build / "bench/serve", port, 8, seconds, 0, path)[0]) * seconds)
+            resident.append(int(re.search(r"VmRSS:\s+(\d+)", status.read_text())[1]) / 1024)
+        table.row("`sooth serve`: resident memory", f"{resident[0]:.0f} MiB after {len(paths)} kinds of questions, {resident[-1]:.0f} MiB "
+                  f"after {done:,} answers", f"after each of {len(resident)} rounds: {', '.join(f'{r:.0f}' for r in resident)}", "flat")
 
 
 # ---- tables of queries -----------------------------------------------------------------------------------------------

@@ -209,6 +209,8 @@ SOOTH_API size_t sooth_output_count(const sooth_model *model);
 SOOTH_API size_t sooth_output(const sooth_model *model, size_t index);
 /* Returns the text of a symbolic dimension ("N", "floor((height-1)/2)+1"); NULL for other dimensions. */
 SOOTH_API const char *sooth_dim_text(const sooth_model *model, int64_t dim);
+/* Returns the names of the file's symbolic dimensions, which `dims` of sooth_options binds; NULL after the last. */
+SOOTH_API const char *sooth_symbol(const sooth_model *model, size_t index);
 
 /* Warnings about unknown or suspicious parts of the model, one sentence each. */
 SOOTH_API size_t sooth_note_count(const sooth_model *model);
@@ -537,12 +539,12 @@ typedef struct sooth_predicted_kernel {
 SOOTH_API size_t sooth_predicted_kernel_count(const sooth_prediction *prediction);
 SOOTH_API sooth_predicted_kernel sooth_predicted_kernel_at(const sooth_prediction *prediction, size_t index);
 
-/* Tensors that are alive while a kernel runs, in MiB; zero if memory was not requested. The rest of allocated_bytes is
- * workspace and rounding. */
+/* Memory by part while a kernel runs, in MiB; the parts sum to its allocated_bytes. */
 typedef struct sooth_memory_parts {
-    double weights_mib, gradients_mib, optimizer_mib, inputs_mib, activations_mib;
+    double weights_mib, gradients_mib, optimizer_mib, inputs_mib, activations_mib, workspace_mib;
 } sooth_memory_parts;
-SOOTH_API sooth_memory_parts sooth_predicted_kernel_memory(const sooth_prediction *prediction, size_t index);
+/* Fills one entry per kernel; zeros if memory was not requested. */
+SOOTH_API void sooth_prediction_memory_parts(const sooth_prediction *prediction, sooth_memory_parts *parts);
 
 typedef struct sooth_predicted_tensor {
     const char *dtype; /* "float16" … */

@@ -1,10 +1,12 @@
 // app.js: the page: what is asked, the answer, and what people do with both.
 import {Client, Stale} from './client.js';
 import {combo} from './combo.js';
+import {parseCsv} from './csv.js';
 import {save, savePng, svgText} from './export.js';
 import {filesOfDrop, filesOfInput, modelsOf} from './files.js';
-import {digits, escape, percent, whole} from './format.js';
+import {escape} from './format.js';
 import {CHOICES, commandLine, dimensionArguments, emptyQuestion, fromHash, predictArguments, settingArguments, toHash} from './question.js';
+import {cardsOf, notesOf, subtitleOf} from './summary.js';
 import {showTips} from './tip.js';
 import {VIEWS} from './views.js';
 
@@ -20,10 +22,13 @@ let turn = 0;        // number of the newest question
 let gpus = [];
 let zoo = [];
 let hosts = [];
-const failures = new Map();  // error of each model, by path
-const known = new Set();     // paths of files that were given
+let lists;                         // settled when these three are there
+const failures = new Map();        // error of each model, by path
+const known = new Set();           // paths of files that were given
+const languageModels = new Set();  // paths of models with a sequence and a cache
 
 const model = () => q.models[q.active];
+const MORE = ['host', 'graphs', 'stack', 'power', 'co2', 'interval', 'cache', 'shape'];
 const labelOf = (path) => path.replace(/^zoo:/, '');
 const normal = (name) => name.toLowerCase().replace(/[^a-z0-9]/g, '');
 
@@ -69,7 +74,7 @@ function change(patch, {keepsAnswer = false} = {}) {
 function setModels(models, active = 0) {
   q.dims = {};
   layer = -1;
-  change({models, active, seq: '', past: ''});
+  change({models, active, seq: '', past: '', shape: ''});
 }
 
 function addModels(list) {
@@ -85,6 +90,7 @@ async function takeFiles(files) {
     for (const [path, file] of m.files) await client.mount(`/models/${path}`, file);
     known.add(m.path);
     failures.delete(m.path);
+    languageModels.delete(m.path);
   }
   unbound.clear();
   inspected.clear();
@@ -139,10 +145,16 @@ function drawControls() {
       ...(q.mig && !slices.some((s) => s.profile === q.mig) ? [[q.mig, q.mig]] : [])
     ],
     q.mig);
-  options($('host'), [['', 'default host'], ...hosts.map((h) => [h, h])], q.host);
+  const known = hosts.includes(q.host) || q.host === 'measured' || !q.host ? [] : [[q.host, q.host]];
+  options($('host'), [['', 'reference'], ['measured', 'as measured'], ...hosts.map((h) => [h, h]), ...known], q.host);
   $('optimizer-field').hidden = !q.mode.startsWith('train') && q.tab !== 'training';
-  $('host-field').hidden = q.tab !== 'training';
-  for (const key of ['batch', 'seq', 'past', 'slo'])
+  if (!q.models.length)
+    for (const name of ['seq', 'past', 'cache']) $(`${name}-field`).hidden = !q[name];
+  $('largest').disabled = !q.models.length;
+  const extra = MORE.filter((key) => q[key]).length;
+  $('more-count').textContent = extra ? `${extra} set` : '';
+  $('power').placeholder = answer?.power_limit_w ? `${answer.power_limit_w}` : 'the board’s';
+  for (const key of ['batch', 'seq', 'past', 'slo', 'stack', 'power', 'co2', 'shape'])
     if ($(key) !== document.activeElement || !q[key]) $(key).value = q[key];
   $('batch').placeholder = answer?.batch ?? '1';
   $('question-short').textContent = q.models.length ?
@@ -190,7 +202,9 @@ async function drawDims() {
         .then((a) => (a.text ? JSON.parse(a.text) : null)));
   const info = await unbound.get(path);
   if (path !== model()?.path) return;
-  const symbols = new Set();
+  const named = (info?.dimensions ?? []).flatMap((name) => name.split('+').map((part) => part.trim()));
+  if (named.includes('seq') && named.includes('past')) languageModels.add(path);
+  const symbols = new Set(named.filter((name) => name === 'seq' || name === 'past'));
   (info?.inputs ?? []).forEach((input, i) => (input.shape ?? []).forEach((d, k) => {
     if (typeof d !== 'string') return;
     for (const name of d.match(/[A-Za-z_][\w.]*/g) ?? []) symbols.add(name);
@@ -200,6 +214,8 @@ async function drawDims() {
   symbols.delete(batch);
   $('seq-field').hidden = !symbols.has('seq') && !q.seq;
   $('past-field').hidden = !symbols.has('past') && !q.past;
+  $('cache-field').hidden = !symbols.has('past') && !q.cache;
+  if (answer && languageModels.has(path) !== Boolean($('tab-contexts'))) drawTabs();
   const names = [...symbols].filter((s) => !['seq', 'past', 'floor', 'ceil', 'min', 'max'].includes(s));
   const box = $('dims');
   box.hidden = !names.length;
@@ -216,14 +232,30 @@ async function drawDims() {
 
 // ---- the answer ----------------------------------------------------------------------------------------------------
 
+// Without an answer, the invitation stays.
 function problem(text) {
   $('problem').hidden = !text;
+  $('empty').hidden = q.models.length > 0 && !text;
   $('problem').textContent = (text ?? '').replace(/^sooth: /gm, '');
+  const advice =
+    / give ((?:--(?:seq|past) \d+|--dim [^ =]+=\d+|--shape \S+)(?:,? (?:and )?--\w+ \S+)*)/.exec(text ?? '');
+  $('advice').hidden = !advice;
+  $('advice').textContent = advice ? `Use ${advice[1]}` : '';
+}
+
+// Sets the dimensions that a message of the program proposes.
+function takeAdvice() {
+  const patch = {dims: {...q.dims}};
+  for (const [, option, value] of $('advice').textContent.matchAll(/--(\w+) ([^ ,]+(?:,\d+)*)/g))
+    if (option === 'dim')
+      patch.dims[value.split('=')[0]] = value.split('=')[1];
+    else
+      patch[option] = value;
+  change(patch);
 }
 
 async function refresh() {
   const own = ++turn;
-  $('empty').hidden = q.models.length > 0;
   if (!q.models.length) {
     $('report').hidden = true;
     problem('');
@@ -273,82 +305,30 @@ async function refresh() {
   drawDims();
 }
 
-function range(interval) {
-  const low = interval.low * 0.85;
-  const high = interval.high * 1.1;
-  const at = (v) => `${((100 * (v - low)) / (high - low)).toFixed(1)}%`;
-  return `<div class="range" aria-hidden="true"><i style="left:${at(interval.low)};right:calc(100% - ${
-    at(interval.high)})"></i><u style="left:${at(interval.value)}"></u></div>`;
-}
-
 function drawSummary() {
   const a = answer;
   const name = labelOf(model().path).split('/').pop();
   $('title').textContent = name;
   document.title = `${name} on ${a.gpu} · Sooth`;
-  $('subtitle').textContent = [
-    `${a.gpu}${a.mig ? ` ${a.mig}` : ''}`, `batch ${a.batch}`, a.precision, a.layout, a.runtime,
-    a.mode === 'infer' ? 'inference' : a.mode, a.optimizer,
-    a.model.format === 'zoo' ? '' : `${a.model.format}${a.model.producer ? `, ${a.model.producer}` : ''}`
-  ].filter(Boolean).join(' · ');
-  const between = (i, unit) => `90 %: ${digits(i.low)} to ${digits(i.high)} ${unit}`;
-  const cards = [
-    [
-      'latency', a.latency_ms.value, digits(a.latency_ms.value), 'ms', between(a.latency_ms, 'ms'), a.latency_ms, 'lead'
-    ],
-    ['throughput', a.throughput_per_s, digits(a.throughput_per_s), '/s', 'samples per second'],
-    [
-      'energy', a.energy_j?.value, digits(a.energy_j?.value), 'J', `${digits(a.energy_j_per_1000)} J per 1,000 samples`,
-      a.energy_j
-    ],
-    ['power', a.power_w?.value, digits(a.power_w?.value), 'W', `limit ${digits(a.power_limit_w)} W`, a.power_w],
-    [
-      'GPU utilization', a.utilization.compute, percent(a.utilization.compute).replace(' %', ''), '%',
-      `DRAM bandwidth ${percent(a.utilization.dram)}`
-    ],
-    [
-      'occupancy', a.utilization.occupancy, percent(a.utilization.occupancy).replace(' %', ''), '%',
-      `waves filled ${percent(a.utilization.wave_efficiency)}`
-    ],
-  ];
-  if (a.memory_mib) {
-    const fits = a.limit ? `<span class="no">fails: ${escape(a.limit)}</span>` :
-      a.fits_upper     ? '<span class="yes">fits</span>' :
-      a.fits           ? 'fits by the estimate alone' :
-      a.fits === false ? '<span class="no">does not fit</span>' :
-                         '';
-    cards.push([
-      'memory', a.memory_mib.value, whole(a.memory_mib.value), 'MiB',
-      `${fits}${a.capacity_mib ? ` · of ${whole(a.capacity_mib)} MiB` : ''}`, a.memory_mib
-    ]);
-  }
-  cards.push([
-    'kernels', a.kernels.length, whole(a.kernels.length), '',
-    `${digits(a.device_ms)} ms on the GPU · host ${digits(a.host_ms)} ms`
-  ]);
-  $('cards').innerHTML =
-    cards.filter(([, value]) => value != null)
-      .map(([title, value, text, unit, note, interval, kind]) =>
-             `<div class="card ${kind ?? ''}"><h2>${title}</h2><b data-value="${value}">${text} <small>${
-               unit}</small></b>${interval && interval.low != null ? range(interval) : ''}<p>${note}</p></div>`)
-      .join('');
-  const notes = [
-    ...a.notes,
-    ...(a.unknown_share > 0 ?
-        [`${percent(100 * a.unknown_share)} of the latency is in unknown operators, whose times are guesses.`] :
-        [])
-  ];
+  $('subtitle').textContent = subtitleOf(a);
+  $('cards').innerHTML = cardsOf(a);
+  const notes = notesOf(a);
   $('notes').hidden = !notes.length;
   $('notes').innerHTML = notes.map((n) => `<li>${escape(n)}</li>`).join('');
 }
 
+const isLanguageModel = () => languageModels.has(model()?.path);
+const tabs = () => VIEWS.filter(([id]) => id !== 'contexts' || isLanguageModel() || q.tab === id);
+
 function drawTabs() {
   if (!VIEWS.some(([id]) => id === q.tab)) q.tab = 'overview';
   $('tabs').innerHTML =
-    VIEWS
+    tabs()
       .map(([id, title]) => `<button type="button" role="tab" id="tab-${id}" data-tab="${id}" aria-selected="${
              id === q.tab}" aria-controls="view" tabindex="${id === q.tab ? 0 : -1}">${title}</button>`)
       .join('');
+  const [row, tab] = [$('tabs'), $(`tab-${q.tab}`)];
+  row.scrollLeft = tab.offsetLeft + tab.offsetWidth / 2 - row.clientWidth / 2;
   $('view').setAttribute('aria-labelledby', `tab-${q.tab}`);
 }
 
@@ -364,6 +344,7 @@ function makeContext(text) {
     model: model(),
     layer,
     gpuOf,
+    lists,
     counts: context?.counts,
     exports: {},
     ask: (args, key) => client.ask(args, key),
@@ -424,6 +405,7 @@ const commandFileName = () =>
   `${labelOf(model().path).split('/').pop().replace(/[^\w.-]+/g, '_')}-${answer.gpu}-${answer.batch}`;
 
 async function showView() {
+  if (!answer) return;
   const own = turn;
   const [id, , show] = VIEWS.find(([name]) => name === q.tab);
   const element = $('view');
@@ -575,7 +557,7 @@ function connect() {
   $('controls').addEventListener('click', (e) => {
     const data = e.target.closest('button')?.dataset ?? {};
     if (data.model)
-      change({active: Number(data.model), dims: {}, seq: '', past: ''});
+      change({active: Number(data.model), dims: {}, seq: '', past: '', shape: ''});
     else if (data.dropModel) {
       const models = q.models.filter((_, i) => i !== Number(data.dropModel));
       setModels(models, Math.min(q.active, Math.max(models.length - 1, 0)));
@@ -590,8 +572,9 @@ function connect() {
   $('tabs').addEventListener('keydown', (e) => {
     const step = {ArrowRight: 1, ArrowLeft: -1}[e.key];
     if (!step) return;
-    const at = VIEWS.findIndex(([id]) => id === q.tab);
-    openTab(VIEWS[(at + step + VIEWS.length) % VIEWS.length][0]);
+    const shown = tabs();
+    const at = shown.findIndex(([id]) => id === q.tab);
+    openTab(shown[(at + step + shown.length) % shown.length][0]);
     $(`tab-${q.tab}`).focus();
   });
   $('answer').addEventListener('click', (e) => {
@@ -619,6 +602,8 @@ function connect() {
     } else if (data.view)
       openTab(data.view);
   });
+  $('largest').addEventListener('click', useLargestBatch);
+  $('advice').addEventListener('click', takeAdvice);
   $('copy-link').addEventListener('click', (e) => copy(location.href, e.target));
   $('copy-command').addEventListener('click', (e) => copy($('command').textContent, e.target));
   $('theme').addEventListener('click', () => {
@@ -655,6 +640,16 @@ function changeParameter(name, value) {
   const models = q.models.map((m, i) => (i === q.active ? {path: text ? `${base}?${text}` : base} : m));
   layer = -1;
   change({models});
+}
+
+// The largest batch whose memory fits, by the upper end of the interval.
+async function useLargestBatch() {
+  const result = await client.ask([...predictArguments(q, model(), {batch: ''}), '--largest-batch', '--format', 'csv']);
+  const batch = result.text && parseCsv(result.text)[0]?.batch;
+  if (batch)
+    change({batch});
+  else
+    problem(result.error || 'no batch fits');
 }
 
 function openTab(id) {
@@ -706,7 +701,7 @@ try {
 connect();
 drawControls();
 refresh();
-loadLists();
+lists = loadLists();
 if ('serviceWorker' in navigator && isSecureContext) navigator.serviceWorker.register('sw.js').catch(() => {});
 
 // For the console and the tests.

@@ -279,20 +279,23 @@ export function timeline({kernels, layerOf, times, from, to, width, chosen = -1}
 
 // ---- memory --------------------------------------------------------------------------------------------------------
 
+export const MEMORY_PARTS =
+  ['context', 'weights', 'optimizer', 'inputs', 'gradients', 'activations', 'workspace', 'cache'];
 const MEMORY_WORDS = {
   context: 'driver, kernel code, library handles',
   weights: 'parameters and buffers',
   optimizer: 'state of the optimizer',
   inputs: 'samples and labels',
-  live: 'activations, gradients and workspace',
+  gradients: 'of the parameters',
+  activations: 'outputs of layers that are still needed',
+  workspace: 'scratch memory of libraries',
   cache: 'held by the allocator, unused'
 };
 
 // points: memory_over_time; parts: memory_mib.parts; capacity in MiB
 export function memory({points, parts, capacity, total, total_ms, peakLayer, width, height = 340}) {
-  const fixed = ['context', 'weights', 'optimizer', 'inputs'];
-  const base = fixed.map((name) => parts[name] || 0);
-  const reservedMost = Math.max(...points.map((p) => p.reserved_mib), 0) + base[0];
+  const context = parts.context || 0;
+  const reservedMost = points.reduce((most, p) => Math.max(most, p.reserved_mib), 0) + context;
   const near = capacity && capacity < reservedMost * 3;
   const y = axis([reservedMost * 1.04, total.high, ...(near ? [capacity] : [])], {zero: true});
   const x = axis([0, total_ms], {zero: true});
@@ -301,31 +304,28 @@ export function memory({points, parts, capacity, total, total_ms, peakLayer, wid
   x.ticks = x.ticks.filter((t) => t <= total_ms);
   const f = frame({width, height, x, y, xLabel: 'time, ms', yLabel: 'memory, MiB', left: 70});
   let svg = open(width, height, 'memory-chart', 'Memory over time by part, in MiB') + f.svg;
-  const area = (kind, low, high, name) => {
+  const ends = points.map((p, i) => at(f.px(i + 1 < points.length ? points[i + 1].ms : total_ms)));
+  const begins = points.map((p) => at(f.px(p.ms)));
+  let floor = points.map(() => 0);
+  // From the bottom up: each part lies on those before it.
+  for (const name of MEMORY_PARTS) {
+    const mib = points.map((p, i) => (name === 'context' ? context :
+                               name === 'cache'          ? Math.max(0, context + p.reserved_mib - floor[i]) :
+                                                           p.parts[name]));
+    const most = Math.max(0, ...mib);
+    if (most <= 0) continue;
     let up = '';
     let down = '';
+    const top = floor.map((low, i) => low + mib[i]);
     points.forEach((p, i) => {
-      const a = at(f.px(p.ms));
-      const b = at(f.px(i + 1 < points.length ? points[i + 1].ms : total_ms));
-      up += `${i ? 'L' : 'M'}${a} ${at(f.py(high(p)))}L${b} ${at(f.py(high(p)))}`;
-      down = `L${b} ${at(f.py(low(p)))}L${a} ${at(f.py(low(p)))}${down}`;
+      const [low, high] = [at(f.py(floor[i])), at(f.py(top[i]))];
+      up += `${i ? 'L' : 'M'}${begins[i]} ${high}L${ends[i]} ${high}`;
+      down = `L${ends[i]} ${low}L${begins[i]} ${low}${down}`;
     });
-    return `<path class="part ${kind}" d="${up}${down}Z"${tip(name)}/>`;
-  };
-  let floor = 0;
-  fixed.forEach((name, i) => {
-    if (base[i] <= 0) return;
-    const low = floor;
-    floor += base[i];
-    const high = floor;
-    svg += area(name, () => low, () => high, `${name}: ${digits(base[i])} MiB\n${MEMORY_WORDS[name]}`);
-  });
-  const live = (p) => Math.max(floor, base[0] + p.allocated_mib);
-  svg += area('live', () => floor, live,
-    `activations, gradients and workspace\n${
-      digits((parts.activations || 0) + (parts.gradients || 0) + (parts.workspace || 0))} MiB at the peak`);
-  svg += area('cache', live, (p) => Math.max(live(p), base[0] + p.reserved_mib),
-    `cache: ${digits(parts.cache)} MiB at the peak\n${MEMORY_WORDS.cache}`);
+    floor = top;
+    svg += `<path class="part ${name}" d="${up}${down}Z"${
+      tip(`${name}, at most ${digits(most)} MiB\n${MEMORY_WORDS[name]}`)}/>`;
+  }
   const peak = points.reduce((best, p) => (p.allocated_mib > best.allocated_mib ? p : best), points[0]);
   if (peak) {
     const px = at(f.px(peak.ms));
@@ -343,17 +343,16 @@ export function memory({points, parts, capacity, total, total_ms, peakLayer, wid
 
 // One bar: the parts of the peak.
 export function memoryBar({parts, capacity, width}) {
-  const order = ['context', 'weights', 'optimizer', 'inputs', 'gradients', 'activations', 'workspace', 'cache'];
-  const sum = order.reduce((s, n) => s + (parts[n] || 0), 0);
+  const sum = MEMORY_PARTS.reduce((s, n) => s + (parts[n] || 0), 0);
   const most = capacity ? Math.max(sum, Math.min(capacity, sum * 4)) : sum;
   let svg = open(width, 46, 'memory-bar', 'Parts of the memory at the peak');
   svg += `<rect class="lane" x="0" y="4" width="${width}" height="26"/>`;
   let x = 0;
-  for (const name of order) {
+  for (const name of MEMORY_PARTS) {
     const w = (width * (parts[name] || 0)) / most;
     if (w > 0)
-      svg += `<rect class="part ${['gradients', 'activations', 'workspace'].includes(name) ? 'live' : name}" x="${
-        at(x)}" y="4" width="${at(w)}" height="26"${tip(`${name}: ${digits(parts[name])} MiB`)}/>`;
+      svg += `<rect class="part ${name}" x="${at(x)}" y="4" width="${at(w)}" height="26"${
+        tip(`${name}: ${digits(parts[name])} MiB`)}/>`;
     x += w;
   }
   svg += `<text class="tick" x="0" y="44">0</text><text class="tick" x="${width}" y="44" text-anchor="end">${
@@ -433,9 +432,12 @@ export const LOSSES = [
 
 // rows: of a survey
 export function losses({rows, width, label}) {
-  const left = Math.min(300, width * 0.38);
+  const names = rows.map((row) => `${row.name} · ${row.gpu} · ${row.batch}`);
+  const longest = Math.max(...names.map((name) => name.length)) * 6.6 + 14;
+  const isNarrow = width < 520;
+  const left = isNarrow ? 0 : Math.min(longest, width * 0.38);
   const right = 56;
-  const line = 26;
+  const line = isNarrow ? 42 : 26;
   let svg = open(width, rows.length * line + 34, 'losses', label);
   const px = (v) => left + (v / 100) * (width - left - right);
   for (const t of [0, 25, 50, 75, 100])
@@ -445,10 +447,10 @@ export function losses({rows, width, label}) {
   svg += `<text class="unit" text-anchor="middle" x="${at((left + width - right) / 2)}" y="${
     rows.length * line + 31}">percent of the GPU’s peak</text>`;
   rows.forEach((row, i) => {
-    const y = i * line + 3;
-    const name = `${row.name} · ${row.gpu} · ${row.batch}`;
-    const room = Math.floor(left / 6.6);
-    svg += `<text class="name" x="0" y="${y + 15}">${
+    const y = i * line + (isNarrow ? 18 : 3);
+    const name = names[i];
+    const room = Math.floor((isNarrow ? width : left) / 6.6);
+    svg += `<text class="name" x="0" y="${isNarrow ? y - 4 : y + 15}">${
       escape(name.length > room ? `${name.slice(0, room - 1)}…` : name)}<title>${escape(name)}</title></text>`;
     let x = 0;
     for (const [key, word] of LOSSES) {

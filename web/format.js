@@ -10,8 +10,21 @@ export function digits(x, count = 4) {
 
 export function group(text) {
   const [whole, part] = String(text).split('.');
-  const grouped = whole.length > 4 ? whole.replace(/\B(?=(\d{3})+$)/g, ',') : whole;
+  const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',');
   return part ? `${grouped}.${part}` : grouped;
+}
+
+// For a column of numbers: decimals that give the largest four digits.
+export function decimalsFor(numbers, count = 4) {
+  const most = numbers.reduce((m, x) => (Number.isFinite(x) ? Math.max(m, Math.abs(x)) : m), 0);
+  return most > 0 ? Math.min(9, Math.max(0, count - 1 - Math.floor(Math.log10(most)))) : 0;
+}
+
+// A number of such a column; what would be rounded to nothing is "< 0.01".
+export function fixed(x, decimals) {
+  if (x == null || !Number.isFinite(x)) return '';
+  const text = x.toFixed(decimals);
+  return x && !Number(text) ? `< ${(10 ** -decimals).toFixed(decimals)}` : group(text);
 }
 
 export const whole = (x) => (x == null || !Number.isFinite(x) ? '?' : group(Math.round(x)));
@@ -50,6 +63,9 @@ const SPECIAL = {
 };
 export const escape = (text) => String(text ?? '').replace(/[&<>"']/g, (c) => SPECIAL[c]);
 
+// A name that may break after its separators.
+export const breakable = (text) => escape(text).replace(/[_./:]/g, '$&<wbr>');
+
 // A short tick: "250", "1k", "0.5".
 export function tick(x) {
   if (x === 0) return '0';
@@ -58,3 +74,6 @@ export function tick(x) {
     if (a >= size * 0.9999) return `${Number((x / size).toPrecision(4))}${unit}`;
   return `${Number(x.toPrecision(4))}`;
 }
+
+// Pictures are drawn for a font of 15 pixels and scaled as the page's font is.
+export const scaleOf = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 15 || 1;

@@ -1,5 +1,5 @@
 // graph.js: the picture of the graph: layers, or scopes of layers, in rows below what they read. Colour is time.
-import {digits, escape} from './format.js';
+import {digits, escape, scaleOf} from './format.js';
 
 const BOX = {
   width: 172,
@@ -286,7 +286,8 @@ export class Graph {
   fit() {
     const {clientWidth: w, clientHeight: h} = this.element;
     const {left, width, height} = this.picture;
-    const scale = Math.min(1.15, Math.max(Math.min((w - 24) / width, (h - 24) / height), 0.82));
+    const large = scaleOf();
+    const scale = Math.min(1.15 * large, Math.max(Math.min((w - 24) / width, (h - 24) / height), 0.82 * large));
     this.view = {
       scale,
       x: w / 2 - (left + width / 2) * scale,
@@ -301,7 +302,7 @@ export class Graph {
   }
 
   zoom(factor, x = this.element.clientWidth / 2, y = this.element.clientHeight / 2) {
-    const scale = Math.min(3, Math.max(0.04, this.view.scale * factor));
+    const scale = Math.min(3 * scaleOf(), Math.max(0.04, this.view.scale * factor));
     const k = scale / this.view.scale;
     this.view = {scale, x: x - (x - this.view.x) * k, y: y - (y - this.view.y) * k};
     this.move();

@@ -3,7 +3,7 @@
 export const CHOICES = {
   precision: [
     ['', 'amp (fp16)'], ['amp-bf16', 'amp (bf16)'], ['fp32', 'fp32'], ['tf32', 'tf32'], ['fp16', 'fp16'],
-    ['bf16', 'bf16'], ['int8', 'int8'], ['fp8', 'fp8']
+    ['bf16', 'bf16'], ['int8', 'int8'], ['fp8', 'fp8'], ['int4', 'int4']
   ],
   layout: [['', 'nchw'], ['nhwc', 'nhwc']],
   runtime: [['', 'eager'], ['inductor', 'inductor'], ['engine', 'engine']],
@@ -12,8 +12,27 @@ export const CHOICES = {
     ['', 'momentum'], ['sgd', 'SGD'], ['sgd-nesterov', 'Nesterov'], ['adam', 'Adam'], ['adamw', 'AdamW'],
     ['none', 'none']
   ],
+  graphs: [['', 'one by one'], ['yes', 'as a CUDA graph']],
+  interval: [['50', '50 %'], ['80', '80 %'], ['', '90 %'], ['95', '95 %'], ['99', '99 %']],
+  cache: [['', 'as in the file'], ['16', '16 bits'], ['8', '8 bits']],
 };
-const TEXTS = ['mig', 'precision', 'runtime', 'layout', 'mode', 'optimizer', 'host', 'seq', 'past', 'slo'];
+// Settings of a prediction: names in a link, and options of the command.
+const OPTIONS = {
+  precision: '--precision',
+  layout: '--layout',
+  runtime: '--runtime',
+  mode: '--mode',
+  optimizer: '--optimizer',
+  mig: '--mig',
+  stack: '--stack',
+  host: '--host',
+  graphs: '--cuda-graphs',
+  power: '--power-limit',
+  co2: '--co2',
+  cache: '--kv-cache',
+  interval: '--interval'
+};
+const TEXTS = [...Object.keys(OPTIONS), 'shape', 'seq', 'past', 'slo'];
 
 export function emptyQuestion() {
   return {
@@ -83,12 +102,13 @@ export function dimensionArguments(q, batch = q.batch) {
   if (q.past) args.push('--past', q.past);
   for (const [name, value] of Object.entries(q.dims))
     if (value) args.push('--dim', `${name}=${value}`);
+  for (const shape of q.shape.split(/[;\s]+/).filter(Boolean)) args.push('--shape', shape);
   return args;
 }
 
-export function settingArguments(q, names = ['precision', 'layout', 'runtime', 'mode', 'optimizer', 'mig']) {
+export function settingArguments(q, names = Object.keys(OPTIONS)) {
   return names.filter((key) => q[key] && (key !== 'optimizer' || isTraining(q) || !names.includes('mode')))
-    .flatMap((key) => [`--${key}`, q[key]]);
+    .flatMap((key) => (key === 'graphs' ? [OPTIONS[key]] : [OPTIONS[key], q[key]]));
 }
 
 export function predictArguments(q, model, {gpus = [q.gpus[0]], batch = q.batch} = {}) {

@@ -1,5 +1,7 @@
-// sparse.js: which bytes of a large model file are read. A file keeps its size and its addresses; payloads of weights,
-// which the program never looks at, stay on the disk. What is not known to be such a payload is read.
+// sparse.js: which bytes of a large model file are read. Payloads of weights, which the program never looks at, stay on
+// the disk. The program sees a file without them where the format allows it, so that its 32-bit addresses suffice for
+// any size: GGUF and safetensors end with their header, and an archive has empty entries. Of other formats, payloads
+// keep their addresses but are not read. What is not known to be a payload is read.
 
 const WHOLE_BYTES = 32 << 20;    // smaller files are read as they are
 const PAYLOAD_BYTES = 64 << 10;  // smaller tensors are read: shapes and indices are among them
@@ -98,17 +100,29 @@ function skipMessage(reader, at, end, fields, skipped) {
   }
 }
 
-function onnxPayloads(reader) {
+// All bytes but the payloads, at their own addresses.
+function onnxView(reader) {
   const skipped = [];
   skipMessage(reader, 0, reader.size, MODEL, skipped);
-  return skipped;
+  const pieces = [];
+  let at = 0;
+  for (const [from, to] of skipped.sort((x, y) => x[0] - y[0])) {
+    if (from > at) pieces.push({at, from: at, to: from});
+    at = to;
+  }
+  if (at < reader.size) pieces.push({at, from: at, to: reader.size});
+  return {size: reader.size, pieces};
 }
 
 // ---- ZIP: PyTorch, Keras -------------------------------------------------------------------------------------------
 
 const TENSOR_NAME = /(^|\/)(data|weights|constants|tensors)\/[^/]+$|\.(h5|bin|npy|npz)$/;
 
-function zipPayloads(reader) {
+const u16 = (x) => [x & 255, x >>> 8 & 255];
+const u32 = (x) => [...u16(x & 0xffff), ...u16(x >>> 16)];
+
+// The entries of the directory, which is at the end: {fields, name, method, bytes, packed, header}.
+function zipEntries(reader) {
   const reach = Math.min(reader.size, 22 + 65535);
   const tail = reader.bytes(reader.size - reach, reach).slice();
   let end = tail.length - 22;
@@ -123,34 +137,69 @@ function zipPayloads(reader) {
     count = reader.number(record + 32, 8);
     place = reader.number(record + 48, 8);
   }
-  const skipped = [];
+  const entries = [];
   for (; count > 0; count--) {
-    const [method, bytes, name, extra, comment] =
-      [[10, 2], [20, 4], [28, 2], [30, 2], [32, 2]].map(([offset, size]) => reader.number(place + offset, size));
-    let [size, header] = [bytes, reader.number(place + 42, 4)];
-    const wide = [reader.number(place + 24, 4), bytes, header].map((value) => value === 0xffffffff);
+    const [name, extra, comment] = [28, 30, 32].map((offset) => reader.number(place + offset, 2));
+    const fields = [...reader.bytes(place, 20)];
+    const method = reader.number(place + 10, 2);
+    let [packed, bytes, header] = [20, 24, 42].map((offset) => reader.number(place + offset, 4));
     for (let e = place + 46 + name; e + 4 <= place + 46 + name + extra; e += 4 + reader.number(e + 2, 2)) {
       if (reader.number(e, 2) !== 1) continue;
       let field = e + 4;
-      if (wide[0]) field += 8;
-      if (wide[1]) {
-        size = reader.number(field, 8);
+      const wide = (value) => {
+        if (value !== 0xffffffff) return value;
         field += 8;
-      }
-      if (wide[2]) header = reader.number(field, 8);
+        return reader.number(field - 8, 8);
+      };
+      bytes = wide(bytes);
+      packed = wide(packed);
+      header = wide(header);
+      break;
     }
-    if (method === 0 && size > PAYLOAD_BYTES && TENSOR_NAME.test(reader.text(place + 46, name))) {
-      const data = header + 30 + reader.number(header + 26, 2) + reader.number(header + 28, 2);
-      skipped.push([data, data + size]);
-    }
+    entries.push({fields, name: [...reader.bytes(place + 46, name)], method, bytes, packed, header});
     place += 46 + name + extra + comment;
   }
-  return skipped;
+  return entries;
+}
+
+// An archive with the same entries, of which the weights are empty.
+function zipView(reader) {
+  const entries = zipEntries(reader);
+  if (entries.length > 65535) throw new RangeError('more entries than a directory without 64-bit numbers');
+  const pieces = [];
+  const directory = [];
+  let at = 0;
+  for (const e of entries) {
+    const isPayload = e.method === 0 && e.bytes > PAYLOAD_BYTES && TENSOR_NAME.test(String.fromCharCode(...e.name));
+    const size = isPayload ? 0 : e.packed;
+    directory.push(...e.fields, ...u32(size), ...u32(isPayload ? 0 : e.bytes), ...u16(e.name.length),
+      ...Array(12).fill(0), ...u32(at), ...e.name);
+    pieces.push({at, bytes: Uint8Array.from([0x50, 0x4b, 3, 4, ...Array(26).fill(0)])});
+    at += 30;
+    if (!size) continue;
+    const data = e.header + 30 + reader.number(e.header + 26, 2) + reader.number(e.header + 28, 2);
+    pieces.push({at, from: data, to: data + size});
+    at += size;
+  }
+  const end = [
+    0x50, 0x4b, 5, 6, 0, 0, 0, 0, ...u16(entries.length), ...u16(entries.length), ...u32(directory.length), ...u32(at),
+    0, 0
+  ];
+  const bytes = Uint8Array.from([...directory, ...end]);
+  pieces.push({at, bytes});
+  return {size: at + bytes.length, pieces};
 }
 
 // ---- files with a header -------------------------------------------------------------------------------------------
 
-function safetensorsPayloads(reader) { return [[8 + reader.number(0, 8), reader.size]]; }
+// The first bytes of a file.
+const headView = (size) => ({size, pieces: [{at: 0, from: 0, to: size}]});
+
+function safetensorsView(reader) {
+  const size = 8 + reader.number(0, 8);
+  if (size > reader.size) throw new RangeError('cut off');
+  return headView(size);
+}
 
 const GGUF_BYTES = [1, 1, 2, 2, 4, 4, 4, 1, -1, -2, 8, 8, 8];  // -1: text, -2: array
 
@@ -167,7 +216,7 @@ function ggufValue(reader, kind, at) {
   return at;
 }
 
-function ggufPayloads(reader) {
+function ggufView(reader) {
   const tensors = reader.number(8, 8);
   let at = 24;
   for (let pairs = reader.number(16, 8); pairs > 0; pairs--) {
@@ -178,37 +227,28 @@ function ggufPayloads(reader) {
     at += 8 + reader.number(at, 8);
     at += 4 + 8 * reader.number(at, 4) + 12;
   }
-  return [[Math.min(reader.size, at + 4096), reader.size]];
+  return headView(Math.min(reader.size, at));
 }
 
 // ---- all -----------------------------------------------------------------------------------------------------------
 
-function payloadsOf(reader) {
+function viewOfFormat(reader) {
   const head = reader.bytes(0, 16);
-  if (head[0] === 0x50 && head[1] === 0x4b && head[2] === 3 && head[3] === 4) return zipPayloads(reader);
-  if (reader.text(0, 4) === 'GGUF') return ggufPayloads(reader);
-  if (head[8] === 0x7b && reader.number(0, 8) < 1 << 30) return safetensorsPayloads(reader);
-  if (head[0] === 8 && head[1] < 32) return onnxPayloads(reader);
-  return [];
+  if (head[0] === 0x50 && head[1] === 0x4b && head[2] === 3 && head[3] === 4) return zipView(reader);
+  if (reader.text(0, 4) === 'GGUF') return ggufView(reader);
+  if (head[8] === 0x7b && reader.number(0, 8) < 1 << 30) return safetensorsView(reader);
+  if (head[0] === 8 && head[1] < 32) return onnxView(reader);
+  return headView(reader.size);
 }
 
-// The ranges [from, to) of `file` that are read; readSlice(file, from, to) returns its bytes.
-export function rangesToRead(file, readSlice) {
-  if (file.size <= WHOLE_BYTES) return [[0, file.size]];
-  let payloads;
+// What the program sees of `file`: {size, pieces}, where a piece is {at, bytes}, or {at, from, to}: bytes of the file.
+// readSlice(file, from, to) returns bytes of the file.
+export function viewOf(file, readSlice) {
+  if (file.size <= WHOLE_BYTES) return headView(file.size);
   try {
-    payloads = payloadsOf(new Reader(file, readSlice));
+    return viewOfFormat(new Reader(file, readSlice));
   } catch (problem) {
     if (!(problem instanceof RangeError)) throw problem;
-    payloads = [];  // the program says what is wrong with it
+    return headView(file.size);  // the program says what is wrong with it
   }
-  const ranges = [];
-  let at = 0;
-  for (const [from, to] of payloads.sort((a, b) => a[0] - b[0])) {
-    if (from < at || to > file.size) continue;
-    if (from > at) ranges.push([at, from]);
-    at = to;
-  }
-  if (at < file.size) ranges.push([at, file.size]);
-  return ranges;
 }

@@ -2,8 +2,8 @@
 const CACHE = 'sooth';
 const FILES = [
   './', 'index.html', 'style.css', 'charts.css', 'icon.svg', 'app.js', 'client.js', 'combo.js', 'charts.js', 'csv.js',
-  'engine.js', 'export.js', 'files.js', 'format.js', 'graph.js', 'question.js', 'sparse.js', 'table.js', 'tip.js',
-  'report.js', 'views.js', 'worker.js', 'sooth.js', 'sooth.wasm'
+  'engine.js', 'export.js', 'files.js', 'format.js', 'graph.js', 'panel.js', 'plans.js', 'question.js', 'sparse.js',
+  'summary.js', 'table.js', 'tip.js', 'report.js', 'views.js', 'worker.js', 'sooth.js', 'sooth.wasm'
 ];
 
 self.addEventListener('install', (event) => {

@@ -1,10 +1,11 @@
 // table.js: a table whose headings sort it. Long ones show their first rows until one asks for the rest.
-import {escape} from './format.js';
+import {decimalsFor, escape, fixed} from './format.js';
 
 const FIRST_ROWS = 300;
 
-// columns: [{title, key(row), show(row): HTML, number, class}]; rows are any values. Row attributes come from
-// attributes(row).
+// columns: [{title, key(row), show(row): HTML, number, class, decimals, suffix, hint}]; rows are any values. Row
+// attributes come from attributes(row). Numbers without `show` have the same decimals in the whole column, so that
+// their points align.
 export class Table {
   constructor(element, {columns, attributes = () => '', label, sort = null, down = true}) {
     Object.assign(this, {element, columns, attributes, label, sort, down, rows: [], limit: FIRST_ROWS});
@@ -50,23 +51,28 @@ export class Table {
                        a - b))
                .map(([, row]) => row);
     }
+    const shows = this.columns.map((c) => {
+      if (c.show) return c.show;
+      const decimals = c.decimals ?? decimalsFor(this.rows.map(c.key));
+      return (row) => {
+        const text = fixed(c.key(row), decimals);
+        return text && c.suffix ? text + c.suffix : text;
+      };
+    });
+    const classOf = (c) => [c.number && 'n', c.class].filter(Boolean).join(' ');
+    const classed = (c) => (classOf(c) ? ` class="${classOf(c)}"` : '');
     const place = this.element.querySelector('.wide')?.scrollTop ?? 0;
     const cut = rows.length > this.limit ? rows.slice(0, this.limit) : rows;
     const heads = this.columns
-                    .map((c, i) => `<th${c.number ? ' class="n"' : ''} scope="col"${
+                    .map((c, i) => `<th${classed(c)} scope="col"${c.hint ? ` data-tip="${escape(c.hint)}"` : ''}${
                            this.sort === i ? ` aria-sort="${this.down ? 'descending' : 'ascending'}"` :
                                              ''}><button type="button" data-column="${i}">${escape(c.title)}${
                            this.sort === i ? (this.down ? ' ↓' : ' ↑') : ''}</button></th>`)
                     .join('');
-    const body =
-      cut
-        .map((row) => `<tr${this.attributes(row)}>${
-               this.columns
-                 .map((c) => `<td${
-                        c.class || c.number ? ` class="${[c.number && 'n', c.class].filter(Boolean).join(' ')}"` :
-                                              ''}>${c.show(row)}</td>`)
-                 .join('')}</tr>`)
-        .join('');
+    const body = cut
+                   .map((row) => `<tr${this.attributes(row)}>${
+                          this.columns.map((c, i) => `<td${classed(c)}>${shows[i](row)}</td>`).join('')}</tr>`)
+                   .join('');
     this.element.innerHTML = `<div class="wide" tabindex="0" role="region" aria-label="${
       escape(this.label)}"><table><thead><tr>${heads}</tr></thead><tbody>${body}</tbody></table></div>${
       rows.length > cut.length ? `<p><button type="button" class="more">Show all ${rows.length} rows</button></p>` :

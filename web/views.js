@@ -1,29 +1,13 @@
-// views.js: one function for each view; `c` is the context that app.js makes: question, answer, ask, layer and more.
+// views.js: one function for each view of a prediction; `c` is the context that app.js makes: question, answer, ask,
+// layer and more.
 import * as charts from './charts.js';
 import {parseCsv} from './csv.js';
-import {bytes, digits, escape, percent, si, whole} from './format.js';
+import {breakable, bytes, decimalsFor, digits, escape, fixed, percent, si, whole} from './format.js';
 import {Graph, scopeOf} from './graph.js';
-import {dimensionArguments, predictArguments, settingArguments} from './question.js';
+import {bound, BOUNDS, draw, legend, number, panel, plot, save, share, toCsv, withUnit} from './panel.js';
+import {contexts, mig, survey, training} from './plans.js';
+import {predictArguments} from './question.js';
 import {Table} from './table.js';
-
-const widthOf = (element) => Math.max(280, Math.floor(element.clientWidth));
-const legend = (items) => `<ul class="legend">${
-  items.map(([color, text]) => `<li><i style="--k:var(--${color})"></i>${escape(text)}</li>`).join('')}</ul>`;
-const BOUNDS =
-  legend([['compute', 'bound by compute'], ['memory', 'bound by memory'], ['launch', 'launch, waiting for the host']]);
-const save = '<button type="button" data-save="svg">SVG</button><button type="button" data-save="png">PNG</button>';
-const panel = (id, title, note, body, tools = save) => `<section class="panel" id="${id}"><header><div><h2>${
-  title}</h2>${note ? `<p>${note}</p>` : ''}</div><div class="panel-tools">${tools}</div></header>${body}</section>`;
-const plot = (name) => `<div class="plot" data-plot="${name}"></div>`;
-const bound = (kind) => `<span class="bound ${escape(kind)}">${escape(kind)}</span>`;
-
-// Draws `picture(width)` into a plot now and when its width changes.
-function draw(c, element, name, picture) {
-  const target = element.querySelector(`[data-plot="${name}"]`);
-  c.onWidth(target, () => {
-    target.innerHTML = picture(widthOf(target));
-  });
-}
 
 // ---- overview ------------------------------------------------------------------------------------------------------
 
@@ -33,16 +17,16 @@ export function overview(element, c) {
                 .filter((l) => l.latency_ms > 0)
                 .sort((x, y) => y.latency_ms - x.latency_ms)
                 .slice(0, 12);
-  element.innerHTML = panel('split', 'Where the time goes', 'As predicted, and with every kernel at the GPU’s peaks',
-                        BOUNDS + plot('split')) +
-    `<div class="columns">${
+  element.innerHTML =
+    panel('split', 'Where the time goes', 'What limits the kernels; below, if every kernel reached the GPU’s peaks',
+      BOUNDS + plot('split')) +
+    `<div class="columns broad">${
       panel('slowest', 'Slowest layers', `${top.length} of ${a.layers.length} layers`, '<div class="slowest"></div>',
         '<button type="button" data-view="layers">All layers</button>')}${
-      a.memory_mib ?
-        panel('parts', 'Memory at the peak', memoryLine(a), `${plot('bar')}${memoryLegend(a.memory_mib.parts, true)}`,
-          `<button type="button" data-view="memory">Over time</button>`) :
-        ''}</div>` +
-    `<p class="faint">90 % intervals: latency calibrated on ${escape(a.interval_kind)}; power on ${
+      a.memory_mib ? panel('parts', 'Memory at the peak', memoryLine(a), `${plot('bar')}<div class="parts"></div>`,
+                       `<button type="button" data-view="memory">Over time</button>`) :
+                     ''}</div>` +
+    `<p class="faint">${a.interval_percent} % intervals: latency calibrated on ${escape(a.interval_kind)}; power on ${
       escape(a.energy_interval_kind)}. Weights ${escape(a.sooth.weights)}.</p>`;
   draw(c, element, 'split', (width) => charts.split({
     width,
@@ -51,13 +35,13 @@ export function overview(element, c) {
   }));
   if (a.memory_mib)
     draw(c, element, 'bar', (width) => charts.memoryBar({parts: a.memory_mib.parts, capacity: a.capacity_mib, width}));
+  if (a.memory_mib) partTable(element.querySelector('.parts'), a);
   new Table(element.querySelector('.slowest'), {
     label: 'Slowest layers',
     attributes: (l) => ` data-layer="${l.i}"`,
     columns: [
-      {title: 'layer', key: (l) => l.name, show: (l) => escape(l.name), class: 'name'},
-      {title: 'operator', key: (l) => l.op, show: (l) => escape(l.op)},
-      {title: 'ms', number: true, key: (l) => l.latency_ms, show: (l) => digits(l.latency_ms)}, {
+      {title: 'layer', key: (l) => l.name, show: (l) => breakable(l.name), class: 'name'},
+      {title: 'operator', key: (l) => l.op, show: (l) => breakable(l.op), class: 'minor'}, number('ms', 'latency_ms'), {
         title: 'share',
         number: true,
         key: (l) => l.latency_ms,
@@ -68,22 +52,32 @@ export function overview(element, c) {
   }).show(top);
 }
 
-const memoryLine = (a) => `${whole(a.memory_mib.value)} MiB, 90 % interval ${whole(a.memory_mib.low)} to ${
-  whole(a.memory_mib.high)}${a.capacity_mib ? `; the GPU has ${whole(a.capacity_mib)}` : ''}`;
+const memoryLine = (a) =>
+  `${whole(a.memory_mib.value)} MiB, ${a.interval_percent} % interval ${whole(a.memory_mib.low)} to ${
+    whole(a.memory_mib.high)}${a.capacity_mib ? `; the GPU has ${whole(a.capacity_mib)}` : ''}`;
 
-function memoryLegend(parts, numbers) {
-  const items = [
-    ['context', 'part-context', 'driver and context'], ['weights', 'part-weights', 'weights'],
-    ['optimizer', 'part-optimizer', 'optimizer'], ['inputs', 'part-inputs', 'inputs'],
-    ['gradients', 'part-live', 'gradients'], ['activations', 'part-live', 'activations'],
-    ['workspace', 'part-live', 'workspace'], ['cache', 'part-cache', 'allocator’s cache']
-  ];
-  if (!numbers)
-    items.splice(4, 3, [
-      'activations', 'part-live', parts.gradients > 0 ? 'activations, gradients, workspace' : 'activations, workspace'
-    ]);
-  return legend(items.filter(([name]) => parts[name] > 0).map(([name, color,
-    text]) => [color, numbers ? `${text} ${digits(parts[name])} MiB` : text]));
+const PART_WORDS = {
+  context: 'driver and context',
+  cache: 'allocator’s cache'
+};
+const partWord = (name) => PART_WORDS[name] ?? name;
+const partKey = (name) => `<i class="key" style="--k:var(--part-${name})"></i>`;
+
+// Parts that are there at some time.
+const memoryLegend = (a) =>
+  legend(charts.MEMORY_PARTS
+           .filter((name) => (a.memory_mib.parts[name] > 0 || a.memory_over_time?.some((p) => p.parts[name] > 0)))
+           .map((name) => [`part-${name}`, partWord(name)]));
+
+function partTable(element, a) {
+  new Table(element, {
+    label: 'Parts of the memory at the peak',
+    columns: [
+      {title: 'part', key: (p) => p[0], show: (p) => `${partKey(p[0])}${escape(partWord(p[0]))}`},
+      {title: 'MiB', number: true, key: (p) => p[1], decimals: 1},
+      {title: 'share', number: true, key: (p) => p[1], show: (p) => percent((100 * p[1]) / a.memory_mib.value)}
+    ]
+  }).show(charts.MEMORY_PARTS.map((name) => [name, a.memory_mib.parts[name]]).filter(([, mib]) => mib > 0));
 }
 
 // ---- comparison ----------------------------------------------------------------------------------------------------
@@ -130,11 +124,12 @@ export async function compare(element, c) {
           r.latency_ms_low))} to ${digits(Number(r.latency_ms_high))}\n${digits(Number(r.throughput_per_s))} ${unit}`
     }))
   }));
+  const level = `${q.interval || 90} %`;
   const keys = legend(names.map((key, i) => [`c${i % 8}`, titleOf(key)]));
   element.innerHTML =
     `${keys}<div class="columns">${
-      panel('latency', 'Latency', 'band: 90 % interval; drag the line to set a target',
-        plot('latency'))}${panel('throughput', 'Throughput', 'band: 90 % interval', plot('throughput'))}</div>` +
+      panel('latency', 'Latency', `band: ${level} interval; drag the line to set a target`,
+        plot('latency'))}${panel('throughput', 'Throughput', `band: ${level} interval`, plot('throughput'))}</div>` +
     panel('rows', 'All combinations', '', '<p class="best faint"></p><div class="rows"></div>',
       '<button type="button" data-export="csv">CSV</button>');
   const perSecond = (r, ms) => (Number(r.batch) * 1e3) / Number(ms);
@@ -156,12 +151,10 @@ export async function compare(element, c) {
     series: series((r) => r.throughput_per_s, (r) => perSecond(r, r.latency_ms_high),
       (r) => perSecond(r, r.latency_ms_low), 'samples/s')
   }));
-  const number = (title, key, show = digits) => ({
-    title,
-    number: true,
-    key: (r) => (r[key] === '' || r[key] == null ? null : Number(r[key])),
-    show: (r) => (r[key] === '' || r[key] == null ? '' : show(Number(r[key])))
-  });
+  const given = (key) => (r) => (r[key] === '' || r[key] == null ? null : Number(r[key]));
+  const column = (title, key, more) => number(title, given(key), more);
+  const percents = (title, key, more) => ({...column(title, key, more), decimals: 1, suffix: ' %'});
+  const decimals = decimalsFor(rows.map((r) => Number(r.latency_ms)), 5);
   const table = new Table(element.querySelector('.rows'), {
     label: 'Comparison',
     attributes: (r) =>
@@ -171,22 +164,25 @@ export async function compare(element, c) {
                           ''}` :
                       ''),
     columns: [
-      ...(many ? [{title: 'model', key: (r) => r.name, show: (r) => escape(r.name), class: 'name'}] : []),
-      {title: 'GPU', key: (r) => r.gpu, show: (r) => escape(r.gpu)}, number('batch', 'batch', whole), {
+      ...(many ? [{title: 'model', key: (r) => r.name, show: (r) => breakable(r.name), class: 'name'}] : []),
+      {title: 'GPU', key: (r) => r.gpu, show: (r) => escape(r.gpu)}, column('batch', 'batch', {decimals: 0}), {
         title: 'latency, ms',
         number: true,
-        key: (r) => Number(r.latency_ms) || null,
+        key: given('latency_ms'),
         show: (r) => (r.latency_ms ? `<span class="${
                                        meets(r) == null ? '' :
                                          meets(r)       ? 'meets' :
-                                                          'miss'}">${digits(Number(r.latency_ms))}</span>` :
+                                                          'miss'}">${fixed(Number(r.latency_ms), decimals)}</span>` :
                                      '')
       },
-      number('low', 'latency_ms_low'), number('high', 'latency_ms_high'), number('samples/s', 'throughput_per_s'),
-      number('energy, J', 'energy_j'), number('power, W', 'power_w'), number('GPU', 'utilization_compute', percent),
-      number('DRAM', 'utilization_dram', percent), number('memory, MiB', 'memory_mib', whole), {
+      column('low', 'latency_ms_low', {decimals, hint: `lower end of the ${level} interval`}),
+      column('high', 'latency_ms_high', {decimals, hint: `upper end of the ${level} interval`}),
+      column('samples/s', 'throughput_per_s'), column('energy, J', 'energy_j'), column('power, W', 'power_w'),
+      percents('GPU', 'utilization_compute', {hint: 'used share of the GPU’s peak FLOP/s'}),
+      percents('DRAM', 'utilization_dram', {hint: 'used share of the memory’s bandwidth'}),
+      column('memory, MiB', 'memory_mib', {decimals: 0}), {
         title: 'fits',
-        class: 'text',
+        class: 'answer',
         key: (r) => r.fits_upper,
         show: (r) => (r.error ? `<span class="miss">${escape(r.error.replace(/^sooth: /, ''))}</span>` :
             r.fits_upper === '1' ? 'yes' :
@@ -220,12 +216,6 @@ export async function compare(element, c) {
   });
 }
 
-function toCsv(rows) {
-  const head = [...new Set(rows.flatMap((r) => Object.keys(r)))];
-  const field = (v) => (/[",\n]/.test(v ?? '') ? `"${String(v).replace(/"/g, '""')}"` : v ?? '');
-  return `${[head, ...rows.map((r) => head.map((h) => r[h]))].map((r) => r.map(field).join(',')).join('\n')}\n`;
-}
-
 // ---- layers --------------------------------------------------------------------------------------------------------
 
 export async function layers(element, c) {
@@ -235,7 +225,8 @@ export async function layers(element, c) {
   const operators = [...new Set(a.layers.map((l) => l.op))].sort();
   element.innerHTML =
     `<div class="columns">${
-      panel('graph', 'Graph', 'Colour is time <span class="ramp"></span>', '<div class="graph" id="graph-box"></div>',
+      panel('graph', 'Graph', '<span class="scale">less time<span class="ramp" aria-hidden="true"></span>more</span>',
+        '<div class="graph" id="graph-box"></div>',
         '<button type="button" data-graph="out" aria-label="Zoom out">−</button><button type="button" data-graph="in" aria-label="Zoom in">+</button><button type="button" data-graph="fit">Fit</button><button type="button" data-graph="open">Open all</button><button type="button" data-graph="close">Close</button><button type="button" data-graph="svg">SVG</button>')}${
       roof ? panel('roof', 'Roofline', 'Each layer by FLOPs per byte and FLOP/s; area is time', BOUNDS + plot('roof')) :
              ''}</div>` +
@@ -258,24 +249,24 @@ export async function layers(element, c) {
     }));
   const most = Math.max(...a.layers.map((l) => l.latency_ms), 1e-12);
   const all = a.layers.map((l, i) => ({...l, i, count: 1}));
-  const number = (title, key, show = digits) => ({title, number: true, key: (l) => l[key], show: (l) => show(l[key])});
+  const decimals = decimalsFor(a.layers.map((l) => l.latency_ms));
   const table = new Table(element.querySelector('.rows'), {
     label: 'Layers',
     attributes: (l) => (l.count === 1 ? ` data-layer="${l.i}"${l.i === c.layer ? ' class="chosen"' : ''}` : ''),
     columns: [
-      {title: '#', number: true, key: (l) => -l.i, show: (l) => l.i + 1}, {
+      {title: '#', number: true, key: (l) => -l.i, show: (l) => l.i + 1, class: 'minor'}, {
         title: 'layer',
         key: (l) => l.name,
-        show: (l) => `${escape(l.name)}${l.count > 1 ? ` <span class="note">${l.count} layers</span>` : ''}`,
+        show: (l) => `${breakable(l.name)}${l.count > 1 ? ` <span class="note">${l.count} layers</span>` : ''}`,
         class: 'name'
       },
-      {title: 'operator', key: (l) => l.op, show: (l) => escape(l.op)}, {
+      {title: 'operator', key: (l) => l.op, show: (l) => breakable(l.op), class: 'minor'}, {
         title: 'ms',
         number: true,
         key: (l) => l.latency_ms,
         class: 'bar',
-        show: (l) => `<span>${digits(l.latency_ms)}</span><i style="width:${
-          ((100 * l.latency_ms) / Math.max(most, l.latency_ms) / 16).toFixed(2)}rem"></i>`
+        show: (l) => `<div><span>${fixed(l.latency_ms, decimals)}</span><i><b style="width:${
+          ((100 * l.latency_ms) / Math.max(most, l.latency_ms)).toFixed(1)}%"></b></i></div>`
       },
       {
         title: 'share',
@@ -283,10 +274,11 @@ export async function layers(element, c) {
         key: (l) => l.latency_ms,
         show: (l) => percent((100 * l.latency_ms) / a.latency_ms.value)
       },
-      number('GPU ms', 'device_ms'), number('FLOPs', 'flops', si), number('bytes', 'bytes', bytes),
-      number('utilization', 'utilization', percent),
-      {title: 'energy, mJ', number: true, key: (l) => l.energy_j, show: (l) => digits(l.energy_j * 1e3)},
-      number('kernels', 'kernels', whole), {title: 'bound by', key: (l) => l.bound, show: (l) => bound(l.bound)}
+      number('GPU ms', 'device_ms', {hint: 'time while its kernels run; the rest is waiting for launches'}),
+      withUnit('FLOPs', 'flops', si), withUnit('bytes', 'bytes', bytes),
+      share('utilization', 'utilization', {hint: 'used share of the GPU’s peak FLOP/s'}),
+      number('energy, mJ', (l) => l.energy_j * 1e3), number('kernels', 'kernels', {decimals: 0}),
+      {title: 'bound by', key: (l) => l.bound, show: (l) => bound(l.bound)}
     ]
   });
   const rowsNow = () => {
@@ -434,19 +426,16 @@ export function timeline(element, c) {
     label: 'Kernels',
     attributes: (k) => ` data-layer="${indices.get(k.layer) ?? -1}"`,
     columns: [
-      {title: '#', number: true, key: (k) => -k.i, show: (k) => k.i + 1},
-      {title: 'kernel', key: (k) => k.name, show: (k) => escape(k.name), class: 'name'},
-      {title: 'layer', key: (k) => k.layer, show: (k) => escape(k.layer), class: 'name'},
-      {title: 'phase', key: (k) => k.phase, show: (k) => escape(k.phase)},
-      {title: 'latency, µs', number: true, key: (k) => k.latency_ms, show: (k) => digits(k.latency_ms * 1e3)},
-      {title: 'GPU, µs', number: true, key: (k) => k.device_us, show: (k) => digits(k.device_us)},
-      {title: 'host, µs', number: true, key: (k) => k.host_us, show: (k) => digits(k.host_us)},
-      {title: 'FLOPs', number: true, key: (k) => k.flops, show: (k) => si(k.flops)},
-      {title: 'bytes', number: true, key: (k) => k.bytes, show: (k) => bytes(k.bytes)},
+      {title: '#', number: true, key: (k) => -k.i, show: (k) => k.i + 1, class: 'minor'},
+      {title: 'kernel', key: (k) => k.name, show: (k) => breakable(k.name), class: 'name'},
+      {title: 'layer', key: (k) => k.layer, show: (k) => breakable(k.layer), class: 'name minor'},
+      {title: 'phase', key: (k) => k.phase, show: (k) => escape(k.phase), class: 'minor'},
+      number('latency, µs', (k) => k.latency_ms * 1e3, {decimals: 2}), number('GPU, µs', 'device_us', {decimals: 2}),
+      number('host, µs', 'host_us', {decimals: 2}), withUnit('FLOPs', 'flops', si), withUnit('bytes', 'bytes', bytes),
       {title: 'bound by', key: (k) => k.bound, show: (k) => bound(k.bound)}, {
         title: 'algorithm',
         key: (k) => k.algorithm ?? '',
-        show: (k) => `<span title="${escape(k.reason ?? '')}">${escape(k.algorithm ?? '')}</span>`
+        show: (k) => `<span data-tip="${escape(k.reason ?? '')}">${escape(k.algorithm ?? '')}</span>`
       }
     ]
   }).show(kernels.map((k, i) => ({...k, i})));
@@ -463,8 +452,7 @@ export function memory(element, c) {
     return;
   }
   const at = a.memory_peak;
-  element.innerHTML =
-    panel('over', 'Memory over time', memoryLine(a), memoryLegend(a.memory_mib.parts, false) + plot('over')) +
+  element.innerHTML = panel('over', 'Memory over time', memoryLine(a), memoryLegend(a) + plot('over')) +
     `<div class="columns">${
       panel('parts', 'At the peak',
         at.layer ? `in ${escape(at.layer)} (${escape(at.op)}, ${escape(at.phase)})` : 'before the first kernel',
@@ -481,226 +469,18 @@ export function memory(element, c) {
     width
   }));
   draw(c, element, 'bar', (width) => charts.memoryBar({parts: a.memory_mib.parts, capacity: a.capacity_mib, width}));
-  new Table(element.querySelector('.parts'), {
-    label: 'Parts of the memory',
-    columns: [
-      {title: 'part', key: (p) => p[0], show: (p) => escape(p[0])},
-      {title: 'MiB', number: true, key: (p) => p[1], show: (p) => digits(p[1])},
-      {title: 'share', number: true, key: (p) => p[1], show: (p) => percent((100 * p[1]) / a.memory_mib.value)}
-    ]
-  }).show(Object.entries(a.memory_mib.parts));
+  partTable(element.querySelector('.parts'), a);
   new Table(element.querySelector('.rows'), {
     label: 'Layers at the peak',
     columns: [
-      {title: 'layer', key: (l) => l.name, show: (l) => escape(l.name), class: 'name'},
-      {title: 'operator', key: (l) => l.op, show: (l) => escape(l.op)},
-      {title: 'MiB', number: true, key: (l) => l.mib, show: (l) => digits(l.mib)}
+      {title: 'layer', key: (l) => l.name, show: (l) => breakable(l.name), class: 'name'},
+      {title: 'operator', key: (l) => l.op, show: (l) => breakable(l.op)}, number('MiB', 'mib', {decimals: 2})
     ]
   }).show(at.layers);
 }
 
-// ---- training ------------------------------------------------------------------------------------------------------
-
-export async function training(element, c) {
-  const q = c.question;
-  c.command = [
-    'train-phase', c.model.path, '--gpu', q.gpus[0], ...dimensionArguments(q),
-    ...settingArguments(q, ['precision', 'layout', 'runtime', 'optimizer']), ...(q.host ? ['--host', q.host] : [])
-  ];
-  const answer = await c.askJson([...c.command, '--format', 'json'], 'train-phase');
-  if (!answer.stages) {
-    element.innerHTML = `<p class="wait error">${escape(answer.error)}</p>`;
-    return;
-  }
-  c.exports.json = () => ['train-phase.json', answer.text];
-  const facts = [
-    [
-      'step', `${digits(answer.step_ms.overlapped)} ms`,
-      answer.overlaps ? `${digits(answer.step_ms.sum)} ms without overlap` : 'without overlap'
-    ],
-    ['throughput', `${digits(answer.throughput_per_s)} /s`, 'samples per second'],
-    ['limited by', answer.limited_by, `the GPU waits ${percent(answer.gpu_waits_percent)} of the step`],
-    [
-      'workers', `${answer.workers}`,
-      answer.workers_needed < 0 ? 'no number suffices' : `${answer.workers_needed} needed until the GPU does not wait`
-    ],
-    [
-      'memory', `${whole(answer.memory_mib?.value)} MiB`,
-      answer.capacity_mib ? `of ${whole(answer.capacity_mib)} MiB` : ''
-    ]
-  ];
-  element.innerHTML =
-    `<section class="cards five">${
-      facts
-        .map(([name, value, note]) =>
-               `<div class="card"><h2>${name}</h2><b>${escape(value)}</b><p>${escape(note)}</p></div>`)
-        .join('')}</section>` +
-    panel('stages', 'Stages of a training step',
-      `${escape(answer.data)} samples · host ${escape(answer.host)} · ${escape(answer.optimizer)} · batch ${
-        whole(answer.batch)}`,
-      legend([['memory', 'host'], ['compute', 'GPU']]) + plot('stages')) +
-    `<div class="columns">${panel('changes', 'What would change', '', '<div class="changes"></div>', '')}</div>` +
-    panel('train-layers', 'Layers', '', '<div class="rows"></div>',
-      '<button type="button" data-export="train">CSV</button>');
-  draw(c, element, 'stages',
-    (width) => charts.stages({stages: answer.stages, width, label: 'Stages of a training step, in milliseconds'}));
-  new Table(element.querySelector('.changes'), {
-    label: 'Changes',
-    columns: [
-      {title: 'change', key: (x) => x.change, show: (x) => escape(x.change)},
-      {title: 'step, ms', number: true, key: (x) => x.step_ms, show: (x) => digits(x.step_ms)}, {
-        title: 'samples/s',
-        number: true,
-        key: (x) => (x.samples * 1e3) / x.step_ms,
-        show: (x) => digits((x.samples * 1e3) / x.step_ms)
-      },
-      {title: 'GPU waits', number: true, key: (x) => x.gpu_waits_percent, show: (x) => percent(x.gpu_waits_percent)}
-    ]
-  }).show(answer.changes);
-  const number = (title, key, show = digits) => ({title, number: true, key: (l) => l[key], show: (l) => show(l[key])});
-  new Table(element.querySelector('.rows'), {
-    label: 'Layers in training',
-    columns: [
-      {title: 'layer', key: (l) => l.name, show: (l) => escape(l.name), class: 'name'},
-      {title: 'operator', key: (l) => l.op, show: (l) => escape(l.op)}, number('forward, ms', 'forward_ms'),
-      number('backward, ms', 'backward_ms'), number('update, ms', 'update_ms'),
-      number('efficiency', 'efficiency', percent), number('occupancy', 'occupancy', percent),
-      number('weights', 'weight_bytes', bytes), number('optimizer', 'optimizer_bytes', bytes),
-      number('kept for backward', 'feature_map_bytes', bytes),
-      {title: 'algorithm', key: (l) => l.algorithm ?? '', show: (l) => escape(l.algorithm ?? '')},
-      {title: 'bound by', key: (l) => l.bound, show: (l) => bound(l.bound)}
-    ]
-  }).show(answer.layers);
-  c.exports.train = () => ['training-layers.csv', toCsv(answer.layers)];
-}
-
-// ---- MIG -----------------------------------------------------------------------------------------------------------
-
-export async function mig(element, c) {
-  const q = c.question;
-  const gpu = q.gpus.find((name) => c.gpuOf(name)?.slices?.length);
-  if (!gpu) {
-    element.innerHTML = '<p class="wait">None of the chosen GPUs has MIG. A100, A30, H100 and H200 have it.</p>';
-    return;
-  }
-  const counts = (c.counts ??= {});
-  const works = q.models.map((m) => {
-    const n = counts[m.path] ?? 1;
-    return n > 1 ? `${m.path}@${n}` : m.path;
-  });
-  c.command = [
-    'mig', ...works, '--gpu', gpu, ...dimensionArguments(q),
-    ...settingArguments(q, ['precision', 'layout', 'runtime', 'mode', 'optimizer']),
-    ...(Number(q.slo) > 0 ? ['--latency-ms', q.slo] : [])
-  ];
-  const answer = await c.askJson([...c.command, '--format', 'json'], 'mig');
-  const inputs =
-    q.models
-      .map((m, i) => `<label class="label">${escape(m.label)} <input type="number" min="1" max="64" value="${
-             counts[m.path] ??
-             1}" data-count="${i}" style="width:5rem" aria-label="Instances of ${escape(m.label)}"></label>`)
-      .join('');
-  const head = panel('instances', 'Instances', 'Open several models to place them together.',
-    `<div class="filters">${inputs}</div>`, '');
-  const listen = () =>
-    element.querySelectorAll('[data-count]').forEach((input) => input.addEventListener('change', () => {
-      counts[q.models[input.dataset.count].path] = Math.max(1, Number(input.value) || 1);
-      c.refresh();
-    }));
-  if (!answer.workloads) {
-    element.innerHTML = `${head}<p class="wait error">${escape(answer.error)}</p>`;
-    listen();
-    return;
-  }
-  c.exports.json = () => ['mig.json', answer.text];
-  const target = Number(q.slo) > 0 ? ` within ${digits(Number(q.slo))} ms` : '; set a latency target to choose by it';
-  element.innerHTML = head +
-    (answer.gpus?.length ? panel('slots', `Layout on ${answer.gpu_count} × ${escape(answer.gpu)}`,
-                             'smallest slices that fit the upper ends of memory and latency', plot('slots')) :
-                           `<div class="problem">${escape(answer.reason)}${
-                             answer.nearest ? `\nNearest possible: ${escape(answer.nearest)}` : ''}</div>`) +
-    answer.workloads
-      .map((w, i) => panel(`work-${i}`, `${escape(w.model)}: ${w.profile ? escape(w.profile) : 'no slice'}`,
-             `batch ${w.batch}${target}`, '<div class="rows"></div>', ''))
-      .join('');
-  listen();
-  if (answer.gpus?.length)
-    draw(c, element, 'slots',
-      (width) => charts.migSlots(
-        {gpus: answer.gpus.map((g) => g.slices), slots: answer.slots, width, label: 'MIG slices by memory slot'}));
-  answer.workloads.forEach((w, i) => new Table(element.querySelector(`#work-${i} .rows`), {
-    label: `Slices for ${w.model}`,
-    attributes: (p) => (p.profile === w.profile ? ' class="chosen"' : ''),
-    columns: [
-      {title: 'slice', key: (p) => p.profile, show: (p) => escape(p.profile)},
-      {title: 'latency, ms', number: true, key: (p) => p.latency_ms.value, show: (p) => digits(p.latency_ms.value)},
-      {title: 'low', number: true, key: (p) => p.latency_ms.low, show: (p) => digits(p.latency_ms.low)},
-      {title: 'high', number: true, key: (p) => p.latency_ms.high, show: (p) => digits(p.latency_ms.high)}, {
-        title: 'memory, MiB',
-        number: true,
-        key: (p) => p.memory_mib?.high,
-        show: (p) => `${whole(p.memory_mib?.value)}, up to ${whole(p.memory_mib?.high)}`
-      },
-      {title: 'usable', number: true, key: (p) => p.usable_mib, show: (p) => whole(p.usable_mib)},
-      {title: 'energy, J', number: true, key: (p) => p.energy_j?.value, show: (p) => digits(p.energy_j?.value)}, {
-        title: 'answer',
-        class: 'text',
-        key: (p) => p.reason ?? '',
-        show: (p) => (p.profile === w.profile ? '<span class="meets">smallest that meets the target</span>' :
-            p.reason                          ? `<span class="miss">${escape(p.reason)}</span>` :
-                                                'fits')
-      }
-    ]
-  }).show(w.profiles));
-}
-
-// ---- survey --------------------------------------------------------------------------------------------------------
-
-export async function survey(element, c) {
-  const q = c.question;
-  const batches = [...new Set([1, 8, 64, Number(c.answer?.batch) || 1])].sort((a, b) => a - b);
-  c.command = [
-    'survey', ...q.models.map((m) => m.path), '--gpu', q.gpus.join(','), '--batch', batches.join(','),
-    ...settingArguments(q, ['precision', 'layout', 'runtime', 'mode', 'optimizer'])
-  ];
-  const answer = await c.askJson([...c.command, '--format', 'json'], 'survey');
-  if (!answer.rows) {
-    element.innerHTML = `<p class="wait error">${escape(answer.error)}</p>`;
-    return;
-  }
-  c.exports.json = () => ['survey.json', answer.text];
-  const order = (r) => [r.name, r.gpu, String(r.batch).padStart(8)].join('\u0000');
-  const good = answer.rows.filter((r) => !r.error).sort((x, y) => (order(x) < order(y) ? -1 : 1));
-  element.innerHTML = panel('losses', 'Where the GPU’s peak goes',
-                        'Used FLOP/s and what is lost, in percent of the peak, by network, GPU and batch',
-                        legend([
-                          ['accent', 'used'], ['launch', 'launches'], ['memory', 'memory-bound'],
-                          ['c3', 'slower units'], ['c2', 'waves'], ['c4', 'alignment'], ['line', 'other']
-                        ]) +
-                          plot('losses')) +
-    panel(
-      'survey-rows', 'Rows', '', '<div class="rows"></div>', '<button type="button" data-export="survey">CSV</button>');
-  draw(c, element, 'losses', (width) => charts.losses({rows: good, width, label: 'Utilization and losses in percent'}));
-  const number = (title, key, show = percent) => ({title, number: true, key: (r) => r[key], show: (r) => show(r[key])});
-  new Table(element.querySelector('.rows'), {
-    label: 'Survey',
-    columns: [
-      {title: 'network', key: (r) => r.name, show: (r) => escape(r.name), class: 'name'},
-      {title: 'GPU', key: (r) => r.gpu, show: (r) => escape(r.gpu)}, number('batch', 'batch', whole),
-      number('latency, ms', 'latency_ms', digits), number('utilization', 'utilization'),
-      number('DRAM', 'dram_utilization'), number('occupancy', 'occupancy'),
-      ...charts.LOSSES.slice(1).map(([key, word]) => number(word, key)), {
-        title: '',
-        key: (r) => r.error ?? '',
-        show: (r) => (r.error ? `<span class="miss">${escape(r.error)}</span>` : '')
-      }
-    ]
-  }).show(answer.rows);
-  c.exports.survey = () => ['survey.csv', toCsv(answer.rows)];
-}
-
 export const VIEWS = [
   ['overview', 'Overview', overview], ['compare', 'Compare', compare], ['layers', 'Layers', layers],
-  ['timeline', 'Timeline', timeline], ['memory', 'Memory', memory], ['training', 'Training', training],
-  ['mig', 'MIG', mig], ['survey', 'Survey', survey]
+  ['timeline', 'Timeline', timeline], ['memory', 'Memory', memory], ['contexts', 'Contexts', contexts],
+  ['training', 'Training', training], ['mig', 'MIG', mig], ['survey', 'Survey', survey]
 ];

@@ -1,6 +1,6 @@
 // worker.js: the engine in a worker of its own, and the files that the page hands to it.
 import {openEngine} from './engine.js';
-import {rangesToRead} from './sparse.js';
+import {viewOf} from './sparse.js';
 
 const PIECE = 16 << 20;
 const MOST_BYTES = 2 ** 32 - 2 ** 28;  // what 32-bit addresses leave to a file
@@ -11,7 +11,8 @@ function readSlice(file, from, to) {
 
 const opening = openEngine();
 
-// Gives `path` the bytes of `file`, which are fetched when the program maps it, and stay until it is removed.
+// Gives `path` what the program sees of `file`: it is looked at when the program asks for its size, fetched when the
+// program maps it, and stays until it is removed.
 function mount({FS, module}, path, file) {
   const folder = path.slice(0, path.lastIndexOf('/'));
   FS.mkdirTree(folder);
@@ -19,23 +20,28 @@ function mount({FS, module}, path, file) {
   FS.writeFile(path, '');
   const {node} = FS.lookupPath(path);
   const attributes = node.node_ops.getattr;
+  const view = () => (node.view ??= viewOf(file, readSlice));
   node.place = 0;
-  node.node_ops = {...node.node_ops, getattr: (n) => ({...attributes(n), size: file.size})};
+  node.node_ops = {...node.node_ops, getattr: (n) => ({...attributes(n), size: view().size})};
   node.stream_ops = {
     ...node.stream_ops,
     mmap: () => {
-      if (!node.place) node.place = fetchFile(FS, module, file);
+      if (!node.place) node.place = fetchView(FS, module, file, view());
       return {ptr: node.place, allocated: false};
     },
   };
 }
 
-function fetchFile(FS, module, file) {
-  const place = file.size < MOST_BYTES ? module._malloc(file.size) >>> 0 : 0;
+function fetchView(FS, module, file, {size, pieces}) {
+  if (size >= MOST_BYTES) throw new FS.ErrnoError(22);  // EFBIG
+  const place = module._malloc(size) >>> 0;
   if (!place) throw new FS.ErrnoError(48);  // ENOMEM
-  for (const [from, to] of rangesToRead(file, readSlice))
-    for (let at = from; at < to; at += PIECE)
-      module.HEAPU8.set(readSlice(file, at, Math.min(to, at + PIECE)), place + at);
+  for (const {at, bytes, from, to} of pieces)
+    if (bytes)
+      module.HEAPU8.set(bytes, place + at);
+    else
+      for (let offset = from; offset < to; offset += PIECE)
+        module.HEAPU8.set(readSlice(file, offset, Math.min(to, offset + PIECE)), place + at + offset - from);
   return place;
 }
 

@@ -1,6 +1,7 @@
 /* model.c: the public functions for models. Failures of loading and binding are caught here. */
 #include "base/file.h"
 #include "front/front.h"
+#include "graph/bind.h"
 #include "graph/cost.h"
 #include "graph/infer.h"
 #include "graph/pass/pass.h"
@@ -340,6 +341,11 @@ size_t sooth_output(const sooth_model *model, size_t index)
 const char *sooth_dim_text(const sooth_model *model, int64_t dim)
 {
     return num_text(&model->net.nums, dim);
+}
+
+const char *sooth_symbol(const sooth_model *model, size_t index)
+{
+    return index < INT32_MAX ? bind_symbol_name(model, (int32_t)index) : NULL;
 }
 
 size_t sooth_note_count(const sooth_model *model)

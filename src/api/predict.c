@@ -342,13 +342,19 @@ sooth_losses sooth_prediction_losses(const sooth_prediction *prediction)
     return losses_of(prediction);
 }
 
-/* Returns the launched kernel with this index in the program, or the next one, because views launch nothing. */
+/* Returns the launched kernel with this index in the program, or the next one, because views launch nothing; the number
+ * of launched kernels if there is none. */
 static size_t launched_from(const sooth_prediction *prediction, int32_t index)
 {
-    int32_t i = 0;
-    while (i < prediction->kernel_count && prediction->kernels[i].index < index)
-        i++;
-    return i < prediction->kernel_count ? (size_t)i : SIZE_MAX;
+    size_t low = 0, high = (size_t)prediction->kernel_count;
+    while (low < high) {
+        size_t middle = low + (high - low) / 2;
+        if (prediction->kernels[middle].index < index)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low;
 }
 
 sooth_memory sooth_prediction_memory(const sooth_prediction *prediction)
@@ -356,6 +362,7 @@ sooth_memory sooth_prediction_memory(const sooth_prediction *prediction)
     const footprint *f = prediction->memory;
     if (!f)
         return (sooth_memory){.known = false};
+    size_t peak = launched_from(prediction, f->use->peak_kernel);
     return (sooth_memory){
         .known = true,
         .total_mib = answer_at_level(prediction, (sooth_interval){f->value_mib, f->low_mib, f->high_mib}),
@@ -371,27 +378,50 @@ sooth_memory sooth_prediction_memory(const sooth_prediction *prediction)
         .fits = f->fits,
         .fits_upper = f->fits && f->high_mib <= f->capacity_mib,
         .limit = f->limit,
-        .peak_kernel = launched_from(prediction, f->use->peak_kernel),
+        .peak_kernel = peak < (size_t)prediction->kernel_count ? peak : SIZE_MAX,
     };
 }
 
-sooth_memory_parts sooth_predicted_kernel_memory(const sooth_prediction *prediction, size_t index)
+static double *part_of(sooth_memory_parts *parts, memory_part part)
+{
+    double *const all[MEMORY_PART_COUNT] = {
+        [MEMORY_WEIGHTS] = &parts->weights_mib,         [MEMORY_GRADIENTS] = &parts->gradients_mib,
+        [MEMORY_OPTIMIZER] = &parts->optimizer_mib,     [MEMORY_INPUTS] = &parts->inputs_mib,
+        [MEMORY_ACTIVATIONS] = &parts->activations_mib, [MEMORY_WORKSPACE] = &parts->workspace_mib};
+    return all[part];
+}
+
+/* Each tensor is added at its first kernel and subtracted after its last; sums from the first kernel on then are the
+ * bytes alive. */
+void sooth_prediction_memory_parts(const sooth_prediction *prediction, sooth_memory_parts *parts)
 {
     const footprint *f = prediction->memory;
-    double bytes[MEMORY_PART_COUNT] = {0}, mib = 1024 * 1024;
-    if (!f || index >= (size_t)prediction->kernel_count)
-        return (sooth_memory_parts){0};
-    int32_t at = prediction->kernels[index].index;
-    for (int32_t i = 0; i < prediction->program->storage_count; i++) {
-        const lifetime *l = &f->use->requests->lifetimes[i];
-        if (l->birth <= at && l->death >= at)
-            bytes[l->part] += (double)l->bytes;
+    size_t count = (size_t)prediction->kernel_count;
+    const double mib = 1024 * 1024;
+    memset(parts, 0, count * sizeof *parts);
+    if (!f || !count)
+        return;
+    const memory_requests *of = f->use->requests;
+    for (int i = 0; i < MEMORY_PART_COUNT; i++)
+        *part_of(&parts[0], i) = (double)of->parts_before[i] / mib;
+    for (int32_t i = 0; i < of->made.count; i++) {
+        const held_storage *s = &of->made.items[i];
+        size_t first = launched_from(prediction, s->birth),
+               after = s->death == INT32_MAX ? count : launched_from(prediction, s->death + 1);
+        if (first < count)
+            *part_of(&parts[first], s->part) += (double)s->bytes / mib;
+        if (after < count)
+            *part_of(&parts[after], s->part) -= (double)s->bytes / mib;
     }
-    return (sooth_memory_parts){.weights_mib = bytes[MEMORY_WEIGHTS] / mib,
-                                .gradients_mib = bytes[MEMORY_GRADIENTS] / mib,
-                                .optimizer_mib = bytes[MEMORY_OPTIMIZER] / mib,
-                                .inputs_mib = bytes[MEMORY_INPUTS] / mib,
-                                .activations_mib = bytes[MEMORY_ACTIVATIONS] / mib};
+    for (size_t k = 0; k < count; k++) {
+        double sum = 0;
+        for (int i = 0; i < MEMORY_WORKSPACE; i++) {
+            *part_of(&parts[k], i) += k ? *part_of(&parts[k - 1], i) : 0;
+            sum += *part_of(&parts[k], i);
+        }
+        double rest = (double)f->use->of_kernel[prediction->kernels[k].index] / mib - sum;
+        parts[k].workspace_mib = rest > 0 ? rest : 0;
+    }
 }
 
 size_t sooth_predicted_layer_count(const sooth_prediction *prediction)

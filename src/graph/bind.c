@@ -22,8 +22,7 @@ static bool next_part(str *rest, str *part)
     return true;
 }
 
-/* Returns the name of symbol `index` of the source; NULL after the last. */
-static const char *symbol_name(const sooth_model *model, int32_t index)
+const char *bind_symbol_name(const sooth_model *model, int32_t index)
 {
     const num_table *t = &model->source.symbols;
     return index < t->expressions.count ? num_text(t, INT64_MIN + 1 + index) : NULL;
@@ -32,7 +31,7 @@ static const char *symbol_name(const sooth_model *model, int32_t index)
 static bool has_symbol(const sooth_model *model, const char *name)
 {
     const char *text;
-    for (int32_t i = 0; (text = symbol_name(model, i)); i++) {
+    for (int32_t i = 0; (text = bind_symbol_name(model, i)); i++) {
         str rest = str_of(text), part;
         if (strcmp(text, name) == 0)
             return true;
@@ -48,7 +47,7 @@ _Noreturn static void fail_without_symbol(sooth_model *model, const char *name)
     char list[300] = "";
     size_t len = 0;
     const char *text;
-    for (int32_t i = 0; (text = symbol_name(model, i)) && len + strlen(text) + 8 < sizeof list; i++)
+    for (int32_t i = 0; (text = bind_symbol_name(model, i)) && len + strlen(text) + 8 < sizeof list; i++)
         len += (size_t)snprintf(list + len, sizeof list - len, "%s'%s'", i ? ", " : "", text);
     if (!len)
         fail_with(&model->fail, SOOTH_ERROR_USAGE,

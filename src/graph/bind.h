@@ -17,6 +17,8 @@ typedef struct binding {
 
 enum { NO_DIM = -2 };
 
+/* Returns the name of symbol `index` of the source; NULL after the last. */
+const char *bind_symbol_name(const sooth_model *model, int32_t index);
 /* Fails with SOOTH_ERROR_USAGE on names that the model does not have and on impossible sizes. */
 void bind_check(sooth_model *model, const sooth_options *options);
 /* Sets the shapes of the network's inputs, and net->batch_from and batch_to if a fixed batch is replaced. */

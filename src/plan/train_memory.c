@@ -14,6 +14,8 @@ void train_moments(sooth_train *t, const sooth_prediction *p)
     size_t kernels = sooth_predicted_kernel_count(p), each = kernels / MOST_MOMENTS + 1;
     double now_ms = 0;
     int64_t most = -1;
+    sooth_memory_parts *parts = ARENA_ARRAY(&t->arena, sooth_memory_parts, kernels + 1);
+    sooth_prediction_memory_parts(p, parts);
     t->moments = ARENA_ARRAY(&t->arena, sooth_train_moment, kernels + 1);
     for (size_t i = 0, in_moment = 0; i < kernels; i++, in_moment++) {
         sooth_predicted_kernel k = sooth_predicted_kernel_at(p, i);
@@ -26,15 +28,13 @@ void train_moments(sooth_train *t, const sooth_prediction *p)
         }
         now_ms += k.latency_ms;
         if (k.allocated_bytes > most) {
-            sooth_memory_parts m = sooth_predicted_kernel_memory(p, i);
-            double sum = m.weights_mib + m.gradients_mib + m.optimizer_mib + m.inputs_mib + m.activations_mib;
             most = k.allocated_bytes;
-            last->weights_mib = m.weights_mib;
-            last->gradients_mib = m.gradients_mib;
-            last->optimizer_mib = m.optimizer_mib;
-            last->inputs_mib = m.inputs_mib;
-            last->activations_mib = m.activations_mib;
-            last->workspace_mib = fmax(0, (double)k.allocated_bytes / MIB - sum);
+            last->weights_mib = parts[i].weights_mib;
+            last->gradients_mib = parts[i].gradients_mib;
+            last->optimizer_mib = parts[i].optimizer_mib;
+            last->inputs_mib = parts[i].inputs_mib;
+            last->activations_mib = parts[i].activations_mib;
+            last->workspace_mib = parts[i].workspace_mib;
             last->cache_mib = fmax(0, (double)(k.reserved_bytes - k.allocated_bytes) / MIB);
         }
         last->end_ms = now_ms;

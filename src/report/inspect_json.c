@@ -163,6 +163,12 @@ void inspect_json(report *r)
 
     tensors(r, j, "inputs", sooth_input_count(r->model), sooth_input);
     tensors(r, j, "outputs", sooth_output_count(r->model), sooth_output);
+    json_key(j, "dimensions");
+    json_open(j, '[', true);
+    const char *symbol;
+    for (size_t i = 0; (symbol = sooth_symbol(r->model, i)); i++)
+        json_string(j, symbol);
+    json_close(j, ']');
 
     json_key(j, "totals");
     json_open(j, '{', true);

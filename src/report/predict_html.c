@@ -216,7 +216,8 @@ static void memory_section(page *g)
     text_puts(o, "<h2>Memory over time</h2>\n");
     text_puts(o, "<p>Part<i class=\"key part-context\"></i>context<i class=\"key part-weights\"></i>weights"
                  "<i class=\"key part-optimizer\"></i>optimizer<i class=\"key part-inputs\"></i>inputs"
-                 "<i class=\"key part-live\"></i>activations, gradients, workspace"
+                 "<i class=\"key part-gradients\"></i>gradients<i class=\"key part-activations\"></i>activations"
+                 "<i class=\"key part-workspace\"></i>workspace"
                  "<i class=\"key part-cache\"></i>cache of the allocator</p>\n");
     picture(g, "memory");
     text_puts(o, "<div class=\"wide\"><table><thead><tr><th>part</th><th class=\"n\">MiB</th><th>what</th></tr></thead>"

@@ -115,6 +115,19 @@ static void memory_peak(predict_report *r, json *j, const sooth_prediction *p, c
     json_close(j, '}');
 }
 
+static void memory_moment(json *j, const sooth_memory_parts *parts)
+{
+    json_key(j, "parts");
+    json_open(j, '{', true);
+    json_pair_real(j, "weights", parts->weights_mib);
+    json_pair_real(j, "gradients", parts->gradients_mib);
+    json_pair_real(j, "optimizer", parts->optimizer_mib);
+    json_pair_real(j, "inputs", parts->inputs_mib);
+    json_pair_real(j, "activations", parts->activations_mib);
+    json_pair_real(j, "workspace", parts->workspace_mib);
+    json_close(j, '}');
+}
+
 static void memory_course(predict_report *r, json *j, const sooth_prediction *p)
 {
     size_t count;
@@ -130,6 +143,7 @@ static void memory_course(predict_report *r, json *j, const sooth_prediction *p)
         json_pair_string(j, "phase", k.phase);
         json_pair_real(j, "allocated_mib", points[i].allocated_mib);
         json_pair_real(j, "reserved_mib", points[i].reserved_mib);
+        memory_moment(j, &points[i].parts);
         json_close(j, '}');
     }
     json_close(j, ']');

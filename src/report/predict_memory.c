@@ -48,6 +48,8 @@ memory_point *memory_over_time(predict_report *r, const sooth_prediction *p, siz
 {
     size_t kernels = sooth_predicted_kernel_count(p), each = most && kernels > most ? (kernels + most - 1) / most : 1;
     memory_point *points = ARENA_ARRAY(r->scratch, memory_point, kernels / each + 2);
+    sooth_memory_parts *parts = ARENA_ARRAY(r->scratch, sooth_memory_parts, kernels + 1);
+    sooth_prediction_memory_parts(p, parts);
     double now_ms = 0;
     *count = 0;
     for (size_t i = 0; i < kernels; i++) {
@@ -60,6 +62,7 @@ memory_point *memory_over_time(predict_report *r, const sooth_prediction *p, siz
         at->reserved_mib = fmax(at->reserved_mib, (double)k.reserved_bytes / MIB);
         if ((double)k.allocated_bytes / MIB > at->allocated_mib) {
             at->allocated_mib = (double)k.allocated_bytes / MIB;
+            at->parts = parts[i];
             at->kernel = i;
         }
     }

@@ -25,6 +25,7 @@ size_t *memory_largest_layers(predict_report *r, const sooth_prediction *p, size
 typedef struct memory_point {
     double begin_ms, end_ms;
     double allocated_mib, reserved_mib; /* without the context */
+    sooth_memory_parts parts;           /* of allocated_mib */
     size_t kernel;
 } memory_point;
 memory_point *memory_over_time(predict_report *r, const sooth_prediction *p, size_t most, size_t *count);

@@ -13,6 +13,7 @@ import re
 import shlex
 import shutil
 import statistics
+import struct
 import subprocess
 import sys
 import tarfile
@@ -23,6 +24,7 @@ import zipfile
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 sys.path.insert(0, str(TOP / "tests/tools"))
+import big_files  # noqa: E402
 import browser  # noqa: E402
 
 BUILD = pathlib.Path(os.environ.get("SOOTH_BUILD") or TOP / "build").resolve()
@@ -120,7 +122,7 @@ def cards_of(answer):
     """What the summary shows of the program's JSON."""
     cards = {"latency": answer["latency_ms"]["value"], "throughput": answer["throughput_per_s"], "energy": answer["energy_j"]["value"],
              "power": answer["power_w"]["value"], "GPU utilization": answer["utilization"]["compute"],
-             "occupancy": answer["utilization"]["occupancy"], "kernels": len(answer["kernels"])}
+             "occupancy": answer["utilization"]["occupancy"], "kernels": len(answer["kernels"]), "CO₂": answer.get("co2_g")}
     if "memory_mib" in answer:
         cards["memory"] = answer["memory_mib"]["value"]
     return {name: value for name, value in cards.items() if value is not None}
@@ -301,6 +303,21 @@ def controls(context):
             page.set(name, value)
             agree(f"{name} {value}")
         page.set(name, "")
+    for name, values in (("host", ["measured", "epyc-9b14"]), ("graphs", ["yes"]), ("interval", ["50", "99"]), ("stack", ["pt2.4-cu124"]),
+                         ("power", ["250"]), ("co2", ["380"]), ("shape", ["x=2,3,160,160", "x=?,3,192,192"])):
+        for value in values:
+            page.set(name, value)
+            agree(f"{name} {value}")
+            expect(shlex.split(page.command())[-1 if name == "graphs" else -2].startswith("--"), f"{name}: {page.command()}")
+        if name == "co2":
+            expect(page.cards()["CO₂"] > 0, "no CO2")
+        page.set(name, "")
+    page.change("document.getElementById('largest').click()")
+    command = shlex.split(page.command())[1:]
+    at = command.index("--batch")
+    largest = sooth(*command[:at], *command[at + 2:], "--largest-batch", "--format", "csv")[0].splitlines()[1].split(",")[2]
+    expect(str(page.browser.run("return sooth.answer.batch")) == largest, f"the largest batch is {largest}")
+    page.set("batch", "32")
     page.change("document.querySelector('[data-step=\"2\"]').click()")
     expect(page.browser.run("return sooth.answer.batch") == 64, "twice the batch")
     page.browser.type("#gpu", "l4")
@@ -337,6 +354,91 @@ def open_dimensions(context):
         command = shlex.split(page.command())[1:]
         text = sooth(*command, "--kernels", "--memory", "--format", "json", cwd=BUILD / "tests/models")[0]
         expect(page.cards() == cards_of(json.loads(text)), f"{symbol}: {command}")
+
+
+@test
+def language_models(context):
+    """Sequence, past and cache of a configuration; contexts as in the program's table."""
+    page = context.page("")
+    page.browser.type("#file", str(context.models / "qwen2.gguf"))
+    page.browser.until("return !document.getElementById('advice').hidden")
+    expect("--seq" in page.problem(), page.problem())
+    page.change("document.getElementById('advice').click()")
+    expect(page.browser.run("return sooth.question.seq") == "512" and not page.problem(), "the advice is not taken")
+    page.browser.until("return document.getElementById('tab-contexts')")
+    hidden = page.browser.run("return ['seq', 'past', 'cache'].filter((n) => document.getElementById(`${n}-field`).hidden)")
+    expect(not hidden, f"hidden: {hidden}")
+    for name, value in (("runtime", "engine"), ("precision", "fp16"), ("seq", "1"), ("past", "64"), ("cache", "8")):
+        page.set(name, value)
+    wanted = sooth(*shlex.split(page.command())[1:], "--kernels", "--memory", "--format", "json", cwd=context.models)
+    expect(wanted[0], f"{page.command()}: {wanted[1]}")
+    expect(page.cards() == cards_of(json.loads(wanted[0])), page.command())
+    page.view("contexts")
+    text = sooth(*shlex.split(page.command())[1:], "--format", "csv", cwd=context.models)[0]
+    contexts = [line.split(",")[3] for line in text.splitlines()[1:]]
+    shown = page.browser.run("return [...document.querySelectorAll('#contexts tbody tr')].map((r) => r.cells[1].textContent.replace(/,/g, ''))")
+    expect(shown == contexts and contexts, f"contexts {shown} are not {contexts}")
+    expect(page.browser.run("return document.querySelectorAll('#view svg.lines').length") == 2, "two charts")
+
+
+@test
+def first_view_by_link(context):
+    """Every view answers when a link opens it, before the lists of the program are there."""
+    for name in VIEWS:
+        page = context.page(f"#model=zoo:resnet18&gpu=a100&batch=4&view={name}")
+        seen = page.browser.run("return [document.querySelectorAll('#view svg.chart').length, document.querySelector('#view .problem, #view .wait')?.textContent ?? '', "
+                                "document.getElementById(`tab-${arguments[0]}`).getAttribute('aria-selected')]", name)
+        expect(seen[0] > 0 and not seen[1] and seen[2] == "true", f"{name}: {seen}")
+        page.close()
+        context.pages.remove(page)
+
+
+@test
+def memory_by_part(context):
+    """Parts of the memory over time are those of the program's JSON, stacked up to what is reserved."""
+    page = context.page("#model=zoo:resnet18&gpu=t4&batch=16&mode=train&optimizer=adam&view=memory")
+    answer = json.loads(sooth("predict", "zoo:resnet18", "--gpu", "t4", "--batch", "16", "--mode", "train", "--optimizer", "adam", "--memory", "--format", "json")[0])
+    parts = {name for point in answer["memory_over_time"] for name, mib in point["parts"].items() if mib > 0} | {"context", "cache"}
+    shown = page.browser.run("return [...document.querySelectorAll('.memory-chart .part')].map((p) => p.getAttribute('class').replace('part ', ''))")
+    expect(set(shown) == parts and len(shown) == len(parts), f"{shown} are not {parts}")
+    for point in answer["memory_over_time"]:
+        expect(abs(sum(point["parts"].values()) - point["allocated_mib"]) < 1e-4, f"{point} does not sum to what is allocated")
+
+
+@test
+def accessible(context):
+    """Names of all controls, contrast of all text, light and dark; the keyboard reaches controls, tabs and tables."""
+    for dark in (False, True):
+        page = context.page(RESNET.replace("a100-sxm4-40gb", "a100-sxm4-40gb,l4") + "&slo=20", dark=dark)
+        for name in VIEWS:
+            page.view(name)
+            seen = page.browser.run("""
+                const channel = (c) => (c /= 255) <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4;
+                const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
+                const rgba = (text) => { canvas.clearRect(0, 0, 1, 1); canvas.fillStyle = text; canvas.fillRect(0, 0, 1, 1); return canvas.getImageData(0, 0, 1, 1).data; };
+                const light = ([r, g, b]) => 0.2126 * channel(r) + 0.7152 * channel(g) + 0.0722 * channel(b);
+                const back = (e) => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if (rgba(c)[3] === 255) return c; } return 'white'; };
+                const pale = [];
+                for (const e of document.querySelectorAll('body *')) {
+                  if (e.closest('svg, [hidden], .hidden, .skip, select, dialog:not([open]), button:disabled') || !e.getClientRects().length) continue;
+                  if (![...e.childNodes].some((n) => n.nodeType === 3 && n.textContent.trim())) continue;
+                  const [x, y] = [light(rgba(getComputedStyle(e).color)), light(rgba(back(e)))];
+                  const contrast = (Math.max(x, y) + 0.05) / (Math.min(x, y) + 0.05);
+                  if (contrast < 4.5) pale.push(`${e.textContent.trim().slice(0, 30)} ${contrast.toFixed(2)}`);
+                }
+                const nameless = [...document.querySelectorAll('button, input:not([hidden]), select, textarea, [role=region], [role=slider]')].filter((e) =>
+                  !e.closest('[hidden]') && !e.textContent.trim() && !e.getAttribute('aria-label') && !e.getAttribute('aria-labelledby') && !e.labels?.length).map((e) => e.outerHTML.slice(0, 80));
+                return {pale: [...new Set(pale)], nameless}""")
+            expect(not seen["nameless"], f"{name}: without a name: {seen['nameless']}")
+            expect(not seen["pale"], f"{name}, dark {dark}: contrast below 4.5: {seen['pale'][:6]}")
+    page.view("overview")
+    reached = page.browser.run("""
+        return [...document.querySelectorAll('button, input, select, textarea, summary, [tabindex]')].filter((e) => e.tabIndex >= 0 && e.getClientRects().length)
+          .map((e) => e.id || e.dataset.tab || e.dataset.export || e.getAttribute('role') || e.tagName)""")
+    expect({"choose-file", "zoo", "gpu", "batch", "tab-overview", "json", "view", "region"} <= set(reached), f"{reached}")
+    page.browser.run("document.documentElement.dataset.shown = ''; const t = document.getElementById('tab-overview'); t.focus(); t.dispatchEvent(new KeyboardEvent('keydown', {key: 'ArrowRight', bubbles: true}))")
+    page.browser.until("return document.documentElement.dataset.shown")
+    expect(page.browser.run("return document.activeElement.id") == "tab-compare", "arrow keys change the view")
 
 
 @test
@@ -480,24 +582,8 @@ def own_gpu(context):
 @test
 def large_file(context):
     """A model with 2 GB of weights in it: read as fast as its graph, in little memory."""
-    def field(number, content):
-        return varint(number << 3 | 2) + varint(len(content)) + content
-    def varint(n):
-        out = b""
-        while n > 127:
-            out, n = out + bytes([n & 127 | 128]), n >> 7
-        return out + bytes([n])
-    small = (BUILD / "tests/models/convnet.onnx").read_bytes()
-    rows = LARGE_BYTES // 4096
-    head = varint(1 << 3) + varint(rows) + varint(1 << 3) + varint(1024) + varint(2 << 3) + varint(1) + field(8, b"table")
-    tensor = len(head) + 1 + len(varint(LARGE_BYTES // 4096 * 4096)) + LARGE_BYTES // 4096 * 4096
-    # A second graph field is merged into the first one: an initializer of 2 GB.
-    graph = varint(5 << 3 | 2) + varint(tensor) + head + varint(9 << 3 | 2) + varint(LARGE_BYTES // 4096 * 4096)
     path = context.scratch / "large.onnx"
-    with open(path, "wb") as out:
-        inner = graph_of(small)
-        out.write(inner[0] + varint(7 << 3 | 2) + varint(len(inner[1]) + len(graph) + LARGE_BYTES // 4096 * 4096) + inner[1] + graph)
-        out.truncate(out.tell() + LARGE_BYTES // 4096 * 4096)
+    big_files.onnx(path, (BUILD / "tests/models/convnet.onnx").read_bytes(), LARGE_BYTES)
     page = context.page("")
     page.change("location.hash = args[0]", "#model=zoo:resnet50")
     before = memory_of(page.browser)
@@ -514,29 +600,41 @@ def large_file(context):
     expect(seconds < 2 * patience() and more < 300e6, f"{seconds:.2f} s, {more / 1e6:.0f} MB")
 
 
-def graph_of(model):
-    """(the fields of an ONNX model without its graph, the content of the graph)"""
-    def read(at):
-        n = shift = 0
-        while True:
-            n |= (model[at] & 127) << shift
-            shift += 7
-            at += 1
-            if model[at - 1] < 128:
-                return n, at
-    at, rest, graph = 0, b"", b""
-    while at < len(model):
-        begin = at
-        tag, at = read(at)
-        if tag & 7 == 2:
-            length, at = read(at)
-            if tag >> 3 == 7:
-                graph = model[at:at + length]
-            at += length
+@test
+def huge_files(context):
+    """Files of 10 GB, far beyond 32-bit addresses: an archive of PyTorch, GGUF and safetensors. Holes take the place of weights."""
+    size = 10_000_000_000
+    folder = context.scratch / "huge"
+    folder.mkdir()
+    for name in ("convolutions.pt2", "convolutions.trace.pt"):
+        with zipfile.ZipFile(context.models / name) as small, open(folder / name, "wb") as out:
+            weights = [i for i in small.infolist() if re.search(r"(data|weights|constants)/[^/]+$", i.filename) and not i.filename.endswith((".json", "pkl"))]
+            large = max(weights, key=lambda i: i.file_size).filename
+            big_files.archive([(i.filename, size if i.filename == large else small.read(i)) for i in small.infolist()], out)
+    shutil.copy(context.models / "llama.gguf", folder / "llama.gguf")
+    os.truncate(folder / "llama.gguf", size)
+    header = json.dumps({"table": {"dtype": "F32", "shape": [size // 4], "data_offsets": [0, size]}}).encode()
+    (folder / "only.safetensors").write_bytes(struct.pack("<Q", len(header)) + header)
+    os.truncate(folder / "only.safetensors", 8 + len(header) + size)
+    page = context.page("")
+    page.change("location.hash = args[0]", "#model=zoo:resnet18")
+    before = memory_of(page.browser)
+    for path in sorted(folder.iterdir()):
+        begin = time.time()
+        page.browser.type("#file", str(path))
+        page.browser.until("return (sooth.answer?.model.file === arguments[0]) || !document.getElementById('problem').hidden", 30, path.name)
+        seconds = time.time() - begin
+        text, error, _ = sooth("predict", path.name, "--kernels", "--memory", "--format", "json", cwd=folder)
+        more = memory_of(page.browser) - before
+        context.say(f"{path.name} of {path.stat().st_size / 1e9:.1f} GB: {seconds:.2f} s, {more / 1e6:.0f} MB more")
+        if text:
+            expect(not page.problem(), f"{path.name}: {page.problem()}")
+            expect(page.cards() == cards_of(json.loads(text)), f"{path.name}: {page.cards()}")
         else:
-            _, at = read(at)
-        rest += model[begin:at] if tag >> 3 != 7 else b""
-    return rest, graph
+            expect(page.problem() == error.replace("sooth: ", "", 1).strip(), f"{path.name}: {page.problem()!r} is not {error!r}")
+        expect(seconds < 2 * patience() and more < 300e6, f"{path.name}: {seconds:.2f} s, {more / 1e6:.0f} MB")
+        page.change("location.hash = args[0]", "#model=zoo:resnet18")
+    shutil.rmtree(folder)
 
 
 def memory_of(web):

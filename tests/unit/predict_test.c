@@ -127,6 +127,38 @@ static void rows_sum_to_the_total(void **state)
     sooth_free(model);
 }
 
+static double sum_of(const sooth_memory_parts *p)
+{
+    return p->weights_mib + p->gradients_mib + p->optimizer_mib + p->inputs_mib + p->activations_mib + p->workspace_mib;
+}
+
+static void parts_of_memory_sum_at_every_kernel(void **state)
+{
+    sooth_model *model = loaded("zoo:resnet18", 4);
+    sooth_predict_options where = {.gpu = "t4", .mode = *state, .memory = true};
+    sooth_prediction *prediction;
+    assert_int_equal(sooth_predict(model, &where, &prediction, NULL), SOOTH_OK);
+    size_t count = sooth_predicted_kernel_count(prediction);
+    sooth_memory_parts *parts = malloc(count * sizeof *parts);
+    assert_non_null(parts);
+    sooth_prediction_memory_parts(prediction, parts);
+    double most = 0;
+    for (size_t i = 0; i < count; i++) {
+        sooth_predicted_kernel k = sooth_predicted_kernel_at(prediction, i);
+        assert_true(fabs(sum_of(&parts[i]) - (double)k.allocated_bytes / (1 << 20)) < 1e-9);
+        assert_true(parts[i].activations_mib >= 0 && parts[i].gradients_mib >= 0);
+        most = fmax(most, parts[i].activations_mib);
+    }
+    sooth_memory m = sooth_prediction_memory(prediction);
+    const sooth_memory_parts *peak = &parts[m.peak_kernel];
+    assert_true(most > 0);
+    assert_true(peak->weights_mib == m.weights_mib && peak->activations_mib == m.activations_mib);
+    assert_true(peak->gradients_mib == m.gradients_mib && peak->optimizer_mib == m.optimizer_mib);
+    free(parts);
+    sooth_prediction_free(prediction);
+    sooth_free(model);
+}
+
 static void what_is_beyond_the_end_is_empty(void **state)
 {
     (void)state;
@@ -266,6 +298,8 @@ int main(void)
         cmocka_unit_test(a_prediction_stands_by_itself),
         cmocka_unit_test_prestate(rows_sum_to_the_total, "infer"),
         cmocka_unit_test_prestate(rows_sum_to_the_total, "train"),
+        cmocka_unit_test_prestate(parts_of_memory_sum_at_every_kernel, "infer"),
+        cmocka_unit_test_prestate(parts_of_memory_sum_at_every_kernel, "train"),
         cmocka_unit_test(what_is_beyond_the_end_is_empty),
         cmocka_unit_test(wrong_options_are_refused),
         cmocka_unit_test(names_and_settings_agree),
