@@ -61,9 +61,15 @@ static void each_part(question *q, const char *key, const char *list, void (*tak
     }
 }
 
+/* Names with these would be taken for files. */
+static bool is_path(const char *name)
+{
+    return strchr(name, '/') || strstr(name, ".txt");
+}
+
 static void add_gpu(question *q, const char *key, char *name)
 {
-    if (strchr(name, '/') || strstr(name, ".txt"))
+    if (is_path(name))
         fail_with(q->fail, SOOTH_ERROR_USAGE, "%s takes names of GPUs (GET /v1/gpus), not files: '%.60s'", key, name);
     if (q->gpu_count == MOST_LISTED)
         fail_with(q->fail, SOOTH_ERROR_USAGE, "%s takes up to %d GPUs", key, MOST_LISTED);
@@ -132,6 +138,14 @@ static void set_format(question *q, const char *text)
     fail_with(q->fail, SOOTH_ERROR_USAGE, "format takes json, csv or table, not '%.60s'", text);
 }
 
+static void set_host(question *q, const char *name)
+{
+    if (is_path(name))
+        fail_with(q->fail, SOOTH_ERROR_USAGE,
+                  "host takes reference, measured or the name of a host, not files: '%.60s'", name);
+    q->where.host = *name ? name : NULL;
+}
+
 /* ---- keys -------------------------------------------------------------------------------------------------------- */
 
 static bool set_text(question *q, const char *key, const char *text)
@@ -161,6 +175,8 @@ static bool set_number(question *q, const char *key, const char *text)
         q->where.co2_g_per_kwh = decimal(q, key, text, 10000);
     else if (strcmp(key, "kv_cache_bits") == 0)
         q->where.kv_cache_bits = (int)whole(q, key, text, 8, 16);
+    else if (strcmp(key, "interval_percent") == 0)
+        q->where.interval_percent = (int)whole(q, key, text, 50, 99);
     else if (strcmp(key, "latency_ms") == 0)
         q->latency_ms = decimal(q, key, text, 1e9);
     else if (strcmp(key, "count") == 0)
@@ -179,11 +195,8 @@ static bool set_flag(question *q, const char *key, const char *text)
     const struct {
         const char *key;
         bool *to;
-    } FLAGS[] = {{"layers", &q->report.layers},
-                 {"kernels", &q->report.kernels},
-                 {"memory", &q->report.memory},
-                 {"values", &q->report.values},
-                 {"totals", &q->report.totals}};
+    } FLAGS[] = {{"layers", &q->report.layers}, {"cuda_graphs", &q->where.cuda_graphs}, {"kernels", &q->report.kernels},
+                 {"memory", &q->report.memory}, {"values", &q->report.values},          {"totals", &q->report.totals}};
     for (size_t i = 0; i < sizeof FLAGS / sizeof *FLAGS; i++)
         if (strcmp(FLAGS[i].key, key) == 0) {
             *FLAGS[i].to = yes(q, key, text);
@@ -194,11 +207,37 @@ static bool set_flag(question *q, const char *key, const char *text)
 
 static _Noreturn void refuse_key(question *q, const char *key)
 {
-    static const char *const KEYS[] = {
-        "model",  "name",    "gpu",       "batch",         "seq",           "past",          "dims",
-        "shape",  "format",  "precision", "layout",        "runtime",       "mode",          "optimizer",
-        "stack",  "mig",     "count",     "power_limit_w", "co2_g_per_kwh", "kv_cache_bits", "latency_ms",
-        "layers", "kernels", "memory",    "values",        "totals",        "top",           "depth"};
+    static const char *const KEYS[] = {"model",
+                                       "name",
+                                       "gpu",
+                                       "batch",
+                                       "seq",
+                                       "past",
+                                       "dims",
+                                       "shape",
+                                       "format",
+                                       "precision",
+                                       "layout",
+                                       "runtime",
+                                       "mode",
+                                       "optimizer",
+                                       "stack",
+                                       "mig",
+                                       "count",
+                                       "power_limit_w",
+                                       "latency_ms",
+                                       "layers",
+                                       "co2_g_per_kwh",
+                                       "kv_cache_bits",
+                                       "kernels",
+                                       "memory",
+                                       "values",
+                                       "totals",
+                                       "top",
+                                       "depth",
+                                       "host",
+                                       "cuda_graphs",
+                                       "interval_percent"};
     nearest near = nearest_to(str_of(key));
     for (size_t i = 0; i < sizeof KEYS / sizeof *KEYS; i++)
         nearest_try(&near, str_of(KEYS[i]));
@@ -223,6 +262,8 @@ void question_set(question *q, const char *key, const char *value)
         add_shape(q, text);
     else if (strcmp(key, "format") == 0)
         set_format(q, text);
+    else if (strcmp(key, "host") == 0)
+        set_host(q, text);
     else if (!set_text(q, key, text) && !set_number(q, key, text) && !set_flag(q, key, text))
         refuse_key(q, key);
 }

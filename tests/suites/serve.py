@@ -60,6 +60,9 @@ class Server:
     def resident_kib(self):
         return int(re.search(r"VmRSS:\s+(\d+)", pathlib.Path(f"/proc/{self.process.pid}/status").read_text())[1])
 
+    def running(self):
+        return int(re.search(r"^sooth_requests_running (\d+)", self.ask("GET", "/metrics")[1].decode(), re.M)[1])
+
     def stop(self):
         self.process.send_signal(signal.SIGTERM)
         return self.process.wait(60)
@@ -87,6 +90,10 @@ def answers(server, check):
     check(same(server.post("/v1/predict", {"model": "zoo:resnet18", "gpu": ["t4", "h100"], "batch": [1, 8], "mode": "train", "kernels": True}),
                ["predict", "zoo:resnet18", "--gpu", "t4,h100", "--batch", "1,8", "--mode", "train", "--kernels", "-f", "json"]),
           "predict: GPUs and batches as a list")
+    check(same(server.post("/v1/predict", {"model": "zoo:resnet18", "host": "epyc-9b14", "cuda_graphs": False, "interval_percent": 50, "co2_g_per_kwh": 300,
+                                           "power_limit_w": 200, "stack": "pt2.4-cu124", "kv_cache_bits": 16}),
+               ["predict", "zoo:resnet18", "--host", "epyc-9b14", "--interval", "50", "--co2", "300", "--power-limit", "200", "--stack", "pt2.4-cu124",
+                "--kv-cache", "16", "-f", "json"]), "predict: host, interval, CO2, power limit, stack, cache")
     with tempfile.NamedTemporaryFile(suffix=".gz") as file:
         file.write(MODEL)
         file.flush()
@@ -139,6 +146,8 @@ def refusals(server, check):
         ("an unknown option", 400, "usage", ("POST", "/v1/predict?model=zoo:resnet18&precsion=fp16"), "precision"),
         ("an unknown GPU", 400, "usage", ("POST", "/v1/predict?model=zoo:resnet18&gpu=a1000"), "no GPU"),
         ("a path as GPU", 400, "usage", ("POST", "/v1/predict?model=zoo:resnet18&gpu=data/gpus/t4.txt"), "not files"),
+        ("a path as host", 400, "usage", ("POST", "/v1/predict?model=zoo:resnet18&host=./data/hosts/epyc-9b14.txt"), "not files"),
+        ("a level that there is not", 400, "usage", ("POST", "/v1/predict?model=zoo:resnet18&interval_percent=60"), "50, 80, 90"),
         ("a path as model", 400, "usage", ("POST", "/v1/predict?model=/etc/passwd"), "zoo:NAME"),
         ("no model", 400, "usage", ("POST", "/v1/predict"), "which model"),
         ("two models", 400, "usage", ("POST", "/v1/predict?model=zoo:resnet18", MODEL), "two models"),
@@ -266,10 +275,13 @@ def main():
     lines = [line for line in server.text().splitlines() if line.startswith("{")]
     parsed = [json.loads(line) for line in lines]
     check(len(parsed) > 30 and all({"time", "peer", "method", "path", "status", "ms"} <= set(p) for p in parsed), "the log is JSON lines")
-    long = threading.Thread(target=lambda: results.append(server.post("/v1/predict", {"model": "zoo:swin_b", "gpu": "t4", "batch": [1, 2, 3, 4]})[0]))
+    batches = list(range(1, 25))
+    long = threading.Thread(target=lambda: results.append(server.post("/v1/predict", {"model": "zoo:swin_b", "gpu": "t4", "batch": batches})[0]))
     results = []
+    idle = server.running()
     long.start()
-    time.sleep(0.02)
+    while long.is_alive() and server.running() == idle:
+        pass
     code = server.stop()
     long.join()
     check(code == 0 and results and results[0] in (200, 503), f"SIGTERM: exit 0, and a request that runs is answered {results}")
