@@ -7,8 +7,7 @@
 that ship.
 
 Each row was predicted by a training that had not seen its architecture, its family, its operator shape or its GPU (column `apart`).
-Coverage is measured across halves: intervals are calibrated on one half of the architectures and shapes, as `sooth learn` does it, and
-counted on the other; then the other way round."""
+Intervals are those that `sooth learn` wrote beside each row: fitted without the row's family (or shape) and the others of its quarter."""
 import argparse
 import collections
 import csv
@@ -19,21 +18,14 @@ import re
 import struct
 
 
-NOVELTY_BINS = 4  # as in src/predict/weights.h
-
-
 def read(path):
     opened = gzip.open(path, "rt") if path.endswith(".gz") else open(path)
     with opened as lines:
         for row in csv.DictReader(lines):
             row["error"] = math.log(float(row["predicted_ms"]) / float(row["measured_ms"]))
-            row["half"] = int(row["part"]) % 2
+            row["width"] = float(row["half90"])
+            row["inside"] = abs(row["error"]) <= row["width"]
             yield row
-
-
-def quantile(sizes, share):
-    rank = math.ceil(share * (len(sizes) + 1))
-    return sorted(sizes)[min(rank, len(sizes)) - 1]
 
 
 def spearman(pairs):
@@ -57,45 +49,20 @@ def spearman(pairs):
     return above / below if below else float("nan")
 
 
-def kind_of(row):
-    """Class, known GPU and bin of novelty, as interval_kind() of src/predict/weights.h has them in one number."""
-    kind = int(row["kind"])
-    return kind // (2 * NOVELTY_BINS), kind // NOVELTY_BINS % 2 == 0, kind % NOVELTY_BINS
-
-
-def calibrate(rows):
-    """Half widths by what is known of a row, where there are enough rows of it: as calibrate() of src/learn/learn.c."""
-    by = collections.defaultdict(list)
-    for row in rows:
-        cls, known, novelty = kind_of(row)
-        for key in ((cls, known, novelty, row["stack"]), (cls, known, None, row["stack"]), (None, known, None, row["stack"]),
-                    (cls, known, novelty, None), (cls, known, None, None), (None, known, novelty, None)):
-            by[key].append(abs(row["error"]))
-    return {key: quantile(sizes, 0.9) for key, sizes in by.items() if len(sizes) >= (12 if key[2] is None and key[3] else 40)}
-
-
-def covered(rows):
-    """As `sooth learn` calibrates, but for the rows that it shows once more without their stack: they are not in the table."""
-    halves = [[r for r in rows if r["half"] == half] for half in (0, 1)]
-    for mine, other in (halves, halves[::-1]):
-        widths = calibrate(other)
-        for row in mine:
-            cls, known, novelty = kind_of(row)
-            any_stack = widths.get((cls, known, novelty, None)) or max(
-                widths.get((cls, known, None, None), 0), widths.get((None, known, novelty, None), 0)) or 1
-            at_any = widths.get((cls, known, None, row["stack"])) or widths.get((None, known, None, row["stack"]), 0)
-            width = (row["stack"] and widths.get((cls, known, novelty, row["stack"]))) or (max(at_any, any_stack) if row["stack"] else any_stack)
-            row["inside"] = abs(row["error"]) <= width
-            row["width"] = width
-
-
 SETS = [
     ("timm inference, eager, architectures not seen", lambda r: r["source"] == "timm" and r["apart"] == "architecture" and r["runtime"] == "eager" and r["mode"] == "infer", "gpu"),
     ("timm inference, eager, architectures not seen, by layout", lambda r: r["source"] == "timm" and r["apart"] == "architecture" and r["runtime"] == "eager" and r["mode"] == "infer", "layout"),
-    ("timm inference, compiled (inductor), architectures not seen", lambda r: r["source"] == "timm" and r["apart"] == "architecture" and r["runtime"] == "inductor", "gpu"),
+    ("timm inference, compiled (inductor), architectures not seen", lambda r: r["source"] == "timm" and r["apart"] == "architecture" and r["runtime"] == "inductor" and r["mode"] == "infer", "gpu"),
     ("timm training, eager, architectures not seen", lambda r: r["source"] == "timm" and r["apart"] == "architecture" and r["mode"] == "train", "gpu"),
-    ("timm inference, eager, families not seen", lambda r: r["source"] == "timm" and r["apart"] == "family" and r["runtime"] == "eager" and r["mode"] == "infer", "series"),
-    ("timm inference, compiled, families not seen", lambda r: r["source"] == "timm" and r["apart"] == "family" and r["runtime"] == "inductor", "series"),
+    ("timm inference, eager, families not seen", lambda r: r["source"] == "timm" and r["apart"] == "family" and r["runtime"] == "eager" and r["mode"] == "infer", "family"),
+    ("timm inference, compiled, families not seen", lambda r: r["source"] == "timm" and r["apart"] == "family" and r["runtime"] == "inductor" and r["mode"] == "infer", "family"),
+    ("timm training, eager, families not seen", lambda r: r["source"] == "timm" and r["apart"] == "family" and r["mode"] == "train", "family"),
+    ("all networks, families not seen, by runtime and mode", lambda r: r["what"] == "network" and r["apart"] == "family", "runtime and mode"),
+    ("timm, families not seen, by GPU", lambda r: r["source"] == "timm" and r["apart"] == "family", "gpu"),
+    ("timm, families not seen, by batch", lambda r: r["source"] == "timm" and r["apart"] == "family", "batch"),
+    ("timm, families not seen, by what is known of the graph", lambda r: r["source"] == "timm" and r["apart"] == "family", "graph"),
+    ("timm, architectures not seen, by what is known of the graph", lambda r: r["source"] == "timm" and r["apart"] == "architecture", "graph"),
+    ("timm, settings not seen of networks seen", lambda r: r["source"] == "timm" and r["apart"] == "setting", "runtime and mode"),
     ("timm on a GPU not seen", lambda r: r["source"] == "timm" and r["apart"] == "gpu", "gpu"),
     ("other networks, architectures not seen", lambda r: r["what"] == "network" and r["source"] != "timm" and r["apart"] == "architecture", "source"),
     ("transformers end to end on NVIDIA's GPUs, architectures not seen", lambda r: r["what"] == "network" and r["source"] in ("neusight", "neusight-train-forward") and r["apart"] == "architecture" and not r["gpu"].startswith("mi"), "source"),
@@ -114,18 +81,27 @@ def line(name, rows):
     return [name, str(len(rows)), f"{100 * sum(sizes) / len(sizes):.2f}", f"{100 * sizes[len(sizes) // 2]:.2f}",
             f"{100 * sizes[len(sizes) * 9 // 10]:.1f}", f"{100 * sum(s < 0.05 for s in sizes) / len(sizes):.1f}",
             f"{100 * sum(s < 0.1 for s in sizes) / len(sizes):.1f}", f"{spearman(pairs):.4f}",
-            f"{100 * sum(r['inside'] for r in rows) / len(rows):.1f}"]
+            f"{100 * sum(r['inside'] for r in rows) / len(rows):.1f}", f"{100 * math.expm1(sorted(r['width'] for r in rows)[len(rows) // 2]):.1f}"]
 
 
 def key_of(row, by):
     if by.startswith("operator"):
         return f"{row['source']} {row['name']} {row['precision']}" + (f" {row['gpu']}" if by.endswith("GPU") else "")
-    if by == "series":  # ghostnetv2_100.in1k: ghostnetv2
-        return row["name"].split(".")[0].split("_")[0]
+    if by == "runtime and mode":
+        return f"{row['runtime']} {row['mode']}"
+    if by == "batch":
+        batch = int(row["batch"])
+        return next(f"{low} to {2 * low - 1}" for low in (1 << k for k in range(63)) if batch < 2 * low)
     return row[by]
 
 
-HEAD = ["", "rows", "MAPE %", "median %", "p90 %", "within 5 %", "within 10 %", "Spearman", "in interval %"]
+HEAD = ["", "rows", "MAPE %", "median %", "p90 %", "within 5 %", "within 10 %", "Spearman", "in interval %", "half width %"]
+
+
+def in_order(item):
+    """Names in order, batches by their size."""
+    number = item[0].split(" ")[0]
+    return (int(number) if number.isdigit() else 0, item[0])
 
 
 def tables(rows):
@@ -139,7 +115,7 @@ def tables(rows):
             groups = collections.defaultdict(list)
             for r in mine:
                 groups[key_of(r, by)].append(r)
-            lines += [line(name, group) for name, group in sorted(groups.items()) if len(group) >= 4]
+            lines += [line(name, group) for name, group in sorted(groups.items(), key=in_order) if len(group) >= 4]
         yield title, lines
 
 
@@ -164,7 +140,6 @@ def main():
     parser.add_argument("--write", action="store_true")
     options = parser.parse_args()
     rows = list(read(options.table))
-    covered(rows)
     if options.markdown or options.write:
         text = "\n\n".join(markdown(title, lines) for title, lines in tables(rows))
         if options.write:

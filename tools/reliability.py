@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Reliability of intervals: how many measured rows lie in the intervals of each level (`sooth predict --interval`).
 
-    reliability.py build/train/apart.csv [--write]     hold-out rows of a training, intervals calibrated across halves
+    reliability.py build/train/apart.csv [--write]     hold-out rows of a training, with intervals fitted without their families
     reliability.py --ratios PREDICTIONS.csv...         ratios of error quantiles to that of 90 %, from `sooth eval --predictions`
 
---write draws doc/reliability.svg and puts the table into doc/accuracy.md. The ratios of src/predict/weights.c are medians over operators
+--write draws doc/reliability.svg and puts the table into doc/accuracy.md. The ratios of src/predict/answer.c are medians over operators
 that training left out: aiconfigurator_gemm_other, aiconfigurator_attention_other, vidur_llm_ops and neusight_elementwise, each with
 `sooth eval TABLE --left-share SHARE --predictions`, the share of tools/train.sh."""
 import argparse
@@ -24,6 +24,8 @@ SETS = [
     ("architectures, training", lambda r: r["what"] == "network" and r["apart"] == "architecture" and r["mode"] == "train"),
     ("families, eager", lambda r: network(r, "family", "eager", "infer")),
     ("families, compiled", lambda r: network(r, "family", "inductor", "infer")),
+    ("settings of known networks", lambda r: r["what"] == "network" and r["apart"] == "setting"),
+    ("families, training", lambda r: r["what"] == "network" and r["apart"] == "family" and r["mode"] == "train"),
     ("a GPU not seen", lambda r: r["what"] == "network" and r["apart"] == "gpu"),
     ("operators", lambda r: r["what"] == "operator"),
 ]
@@ -33,28 +35,25 @@ def network(row, apart, runtime, mode):
     return row["what"] == "network" and row["apart"] == apart and row["runtime"] == runtime and row["mode"] == mode
 
 
-def scales():
-    """{level in percent: multiple of the 90 % interval}, from the code."""
-    table = re.search(r"LEVELS\[\] = (.*?);", (TOP / "src/predict/weights.c").read_text(), re.S).group(1)
-    return {int(level): float(scale) for level, scale in re.findall(r"\{(\d+), ([\d.]+)\}", table)}
+LEVELS = (50, 80, 90, 95, 99)
 
 
-def observed(rows, levels):
-    return {level: 100 * sum(abs(r["error"]) <= r["width"] * scale for r in rows) / len(rows) for level, scale in levels.items()}
+def observed(rows):
+    return {level: 100 * sum(abs(r["error"]) <= float(r[f"half{level}"]) for r in rows) / len(rows) for level in LEVELS}
 
 
 def table(rows):
     """[(set, number of rows, {level: percent})] of sets that have rows."""
-    levels, lines = scales(), []
+    lines = []
     for title, chosen in SETS:
         own = [r for r in rows if chosen(r)]
         if own:
-            lines.append((title, len(own), observed(own, levels)))
+            lines.append((title, len(own), observed(own)))
     return lines
 
 
 def markdown(lines):
-    levels = list(scales())
+    levels = LEVELS
     text = ["| not seen in training | rows | " + " | ".join(f"{level} %" for level in levels) + " |",
             "| --- | ---: |" + " ---: |" * len(levels)]
     text += [f"| {title} | {count:,} | " + " | ".join(f"{shares[level]:.1f}" for level in levels) + " |" for title, count, shares in lines]
@@ -63,7 +62,7 @@ def markdown(lines):
 
 def picture(lines):
     """Nominal level to the right, observed share upwards; the diagonal is a perfect calibration."""
-    size, edge, colours = 360, 48, ["#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#7f7f7f"]
+    size, edge, colours = 360, 48, ["#1f77b4", "#ff7f0e", "#2ca02c", "#d62728", "#9467bd", "#8c564b", "#e377c2", "#bcbd22", "#7f7f7f"]
 
     def place(nominal, share):
         return edge + (nominal - 40) / 60 * size, edge / 2 + (100 - share) / 60 * size
@@ -102,15 +101,19 @@ def write(lines):
     page.write_text(text)
 
 
+def quantile(sizes, share):
+    return sizes[min(math.ceil(share * (len(sizes) + 1)), len(sizes)) - 1]
+
+
 def ratios(paths):
     """Quantiles of |log(predicted / measured)| over the interval's half width, relative to the quantile of 90 %."""
-    levels, found = list(scales()), []
+    levels, found = LEVELS, []
     for path in paths:
         with open(path) as file:
             sizes = sorted(abs(math.log(float(r["latency_ms_pred"]) / float(r["latency_ms"]))) /
                            math.log(float(r["latency_ms_high"]) / float(r["latency_ms_pred"]))
                            for r in csv.DictReader(file) if r["latency_ms_pred"])
-        found.append([accuracy.quantile(sizes, level / 100) / accuracy.quantile(sizes, 0.9) for level in levels])
+        found.append([quantile(sizes, level / 100) / quantile(sizes, 0.9) for level in levels])
         print(f"{pathlib.Path(path).stem:40} {len(sizes):7} rows  " + "  ".join(f"{x:5.2f}" for x in found[-1]))
     print(f"{'median':40} {'':12}  " + "  ".join(f"{statistics.median(x):5.2f}" for x in zip(*found)))
 
@@ -124,9 +127,7 @@ def main():
     if options.ratios:
         ratios(options.tables)
         return
-    rows = list(accuracy.read(options.tables[0]))
-    accuracy.covered(rows)
-    lines = table(rows)
+    lines = table(list(accuracy.read(options.tables[0])))
     if options.write:
         write(lines)
     else:

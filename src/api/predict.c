@@ -199,8 +199,8 @@ static sooth_status make(sooth_prediction *answer, sooth_model *model, const soo
     if (options->co2_g_per_kwh < 0 || !isfinite(options->co2_g_per_kwh))
         fail_with(&model->fail, SOOTH_ERROR_USAGE, "%g g of CO2 per kWh is not possible", options->co2_g_per_kwh);
     int percent = options->interval_percent ? options->interval_percent : 90;
-    if (interval_scale(percent) == 0)
-        fail_with(&model->fail, SOOTH_ERROR_USAGE, "the level of intervals is 50, 80, 90, 95 or 99  %%, not %d",
+    if (interval_level(percent) < 0)
+        fail_with(&model->fail, SOOTH_ERROR_USAGE, "the level of intervals is 50, 80, 90, 95 or 99 %%, not %d",
                   percent);
     *is_settled = true;
     if (trial) {

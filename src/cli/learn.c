@@ -62,7 +62,8 @@ static void show_loading(void *context, size_t done, size_t all)
 
 static void show_epoch(void *context, const learn_report *r)
 {
-    static const char *const STAGES[] = {"GPUs apart", "for new GPUs", "families apart", "networks apart", "all rows"};
+    static const char *const STAGES[] = {"GPUs apart",  "for new GPUs", "families apart", "families apart",
+                                         "families apart", "families apart", "networks apart", "all rows"};
     const job *j = context;
     if (j->quiet)
         return;
@@ -82,23 +83,30 @@ static void show_trees(void *context, int done, int all)
 }
 
 /* Writes a hold-out row and its prediction by the training that held it out. */
-static void write_apart(void *context, const char *why, const example *e, int kind, double error)
+static void write_apart(void *context, const char *why, const example *e, const residual *x,
+                        const float halves[INTERVAL_LEVELS])
 {
     job *j = context;
     const measured_row *r = e->row;
     text *apart = &j->apart.text;
     if (!j->apart.path)
         return;
-    text_printf(apart, "%s,%d,%s,", why, kind, r->graph.len ? "network" : "operator");
+    static const char *const GRAPHS[] = {"known", "alike", "strange"};
+    text_printf(apart, "%s,%d,%s,%s,", why, x->model, GRAPHS[x->graph], r->graph.len ? "network" : "operator");
     table_put_csv(apart, r->name);
     table_put_csv(apart, r->family);
     table_put_csv(apart, r->gpu);
     table_put_csv(apart, r->where.stack);
     table_put_csv(apart, r->source);
-    text_printf(apart, "%s,%s,%s,%s,%lld,%.6g,%.6g,%u\n", setting_name(&r->where, SETTING_PRECISION),
+    text_printf(apart, "%s,%s,%s,%s,%lld,%.6g,%.6g,%u", setting_name(&r->where, SETTING_PRECISION),
                 setting_name(&r->where, SETTING_LAYOUT), setting_name(&r->where, SETTING_RUNTIME),
-                setting_name(&r->where, SETTING_MODE), (long long)r->batch, r->latency_ms, r->latency_ms * exp(error),
+                setting_name(&r->where, SETTING_MODE), (long long)r->batch, r->latency_ms, r->latency_ms * exp((double)x->error),
                 (unsigned)((r->graph.len ? e->architecture : r->shape) % 1000));
+    for (int i = 0; i < INTERVAL_LEVELS; i++)
+        text_printf(apart, ",%.5g", (double)halves[i]);
+    for (int i = 0; i < INTERVAL_TRAITS; i++)
+        text_printf(apart, ",%.4g", (double)x->traits[i]);
+    text_puts(apart, "\n");
 }
 
 static void count_refused(const job *j, measured_rows *const *tables, int count)
@@ -143,8 +151,13 @@ static sooth_status run(job *j, const sooth_gpus *gpus, int count, char **operan
     arena_init(&j->arena, &j->fail, ARENA_CAP);
     if (setjmp(j->fail.jump))
         return j->error.code;
-    text_puts(&j->apart.text, "apart,kind,what,name,family,gpu,stack,source,precision,layout,runtime,mode,batch,"
-                              "measured_ms,predicted_ms,part\n");
+    text_puts(&j->apart.text, "apart,model,graph,what,name,family,gpu,stack,source,precision,layout,runtime,mode,batch,"
+                              "measured_ms,predicted_ms,part");
+    for (int i = 0; i < INTERVAL_LEVELS; i++)
+        text_printf(&j->apart.text, ",half%d", INTERVAL_PERCENT[i]);
+    for (int i = 0; i < INTERVAL_TRAITS; i++)
+        text_printf(&j->apart.text, ",trait%d", i);
+    text_puts(&j->apart.text, "\n");
     measured_rows **tables = table_operands(operands, count, gpus, &j->subject, &j->arena, &j->fail);
     if (j->fits_slices) {
         slices_fit fit;

@@ -28,7 +28,7 @@ typedef struct checkpoint_header {
 
 enum { PARTS = 6 };
 
-static const char MAGIC[16] = "sooth training5";
+static const char MAGIC[16] = "sooth training6";
 #define ELSE "remove it or name another file with -o"
 
 uint64_t checkpoint_code(void)
@@ -176,6 +176,15 @@ static int read_rest(const char *path, const checkpoint_header *h, const trainer
     return error;
 }
 
+static bool residual_is_sound(const residual *r, const trainer *t)
+{
+    for (int i = 0; i < INTERVAL_TRAITS; i++)
+        if (!isfinite(r->traits[i]))
+            return false;
+    return r->example >= 0 && r->stack >= 0 && r->stack < t->net.stack_count && r->gpu >= 0 &&
+           r->gpu < t->net.gpu_count && r->model < INTERVAL_MODELS && r->graph < GRAPH_KINDS && isfinite(r->error);
+}
+
 /* Detects impossible values. The checksum detects only damage, not wrong writers. */
 static bool is_sound(const checkpoint_header *h, const trainer *t, const residual *r)
 {
@@ -185,8 +194,7 @@ static bool is_sound(const checkpoint_header *h, const trainer *t, const residua
             if (!isfinite(p.items[i][k]))
                 return false;
     for (uint32_t i = 0; i < h->residual_count; i++)
-        if (r[i].kind < 0 || r[i].kind >= INTERVAL_KINDS || r[i].stack < 0 || r[i].stack >= t->net.stack_count ||
-            !isfinite(r[i].error))
+        if (!residual_is_sound(&r[i], t))
             return false;
     return h->stage >= 0 && h->stage < 16 && h->epoch >= 0 && h->step >= 0 && h->since_best >= 0 &&
            !isnan(h->best_error);

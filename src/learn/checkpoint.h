@@ -2,13 +2,8 @@
 #ifndef SOOTH_LEARN_CHECKPOINT_H
 #define SOOTH_LEARN_CHECKPOINT_H
 
+#include "learn/intervals.h"
 #include "learn/train.h"
-
-/* Prediction error of a hold-out row. */
-typedef struct residual {
-    int16_t kind, stack;
-    float error; /* log(predicted / measured) */
-} residual;
 
 typedef struct residuals {
     residual *items;

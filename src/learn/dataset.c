@@ -32,25 +32,64 @@ sample_time sample_features(const dataset *d, const example *e, const sample *s,
     return (sample_time){(float)ideal.steady_us, (float)ideal.memory_us};
 }
 
-/* Reports failures through the arena's `fail`. */
-static sample_program *make_program(const work_list *list, kernel_store *kernels, arena *a)
+static int by_sample(const void *a, const void *b)
 {
-    int32_t count = list->count, next = 0;
+    const sample_chain *x = a, *y = b;
+    if (x->sample != y->sample)
+        return x->sample < y->sample ? -1 : 1;
+    return x->chain < y->chain ? -1 : x->chain > y->chain;
+}
+
+/* Lists the chains of a network's program, equal ones once. `index` has the sample of each work. */
+static int32_t list_chains(const program *from, const work_list *list, const int32_t *index, sample_chain *chains)
+{
+    int32_t all = 0, count = 0;
+    for (int32_t i = 0; i < from->kernels.count; i++) {
+        int32_t of = list->of_kernel[i];
+        if (of >= 0 && list->items[of].count > 0)
+            chains[all++] = (sample_chain){list->chains[i], index[of],
+                                           (float)((double)from->kernels.items[i].repeat / list->items[of].count)};
+    }
+    if (all > 0)
+        qsort(chains, (size_t)all, sizeof *chains, by_sample);
+    for (int32_t i = 0; i < all; i++) {
+        if (count > 0 && by_sample(&chains[count - 1], &chains[i]) == 0)
+            chains[count - 1].share += chains[i].share;
+        else
+            chains[count++] = chains[i];
+    }
+    return count;
+}
+
+/* `from` is the program of a network, NULL for an operator. Reports failures through the arena's `fail`. */
+static sample_program *make_program(const work_list *list, const program *from, kernel_store *kernels, arena *a)
+{
+    int32_t count = list->count, next = 0, chain_count = 0;
+    int32_t *index = ARENA_ARRAY(a, int32_t, (size_t)count + 1);
+    sample_chain *chains = ARENA_ARRAY(a, sample_chain, from ? (size_t)from->kernels.count + 1 : 1);
     place *places = ARENA_ARRAY(a, place, (size_t)count + 1);
     kernel_number *numbers = ARENA_ARRAY(a, kernel_number, (size_t)count + 1);
     if (!kernels_add(kernels, list->items, count, numbers))
         fail_with(a->fail, SOOTH_ERROR_SYSTEM, "out of memory for the data set");
-    sample_program *p = malloc(sizeof *p + (size_t)count * sizeof *p->samples);
+    for (int32_t i = 0; i < count; i++)
+        places[i] = (place){(uint32_t)list->items[i].group << 16 | (uint16_t)list->items[i].op, i};
+    qsort(places, (size_t)count, sizeof *places, by_order);
+    for (int32_t i = 0; i < count; i++)
+        index[places[i].index] = i;
+    if (from)
+        chain_count = list_chains(from, list, index, chains);
+    size_t samples_bytes = (size_t)count * sizeof(sample), chains_bytes = (size_t)chain_count * sizeof *chains;
+    sample_program *p = malloc(sizeof *p + samples_bytes + chains_bytes);
     if (!p)
         fail_with(a->fail, SOOTH_ERROR_SYSTEM, "out of memory for the data set");
-    *p = (sample_program){.samples = (sample *)(void *)(p + 1), .sample_count = count};
+    *p = (sample_program){.samples = (sample *)(void *)(p + 1),
+                          .sample_count = count,
+                          .chain_count = chain_count,
+                          .graph = from ? list->graph : 0};
+    p->chains = (sample_chain *)(void *)(p->samples + count);
+    memcpy(p->chains, chains, chains_bytes);
     for (int32_t i = 0; i < count; i++) {
-        const work *w = &list->items[i];
-        places[i] = (place){(uint32_t)w->group << 16 | (uint16_t)w->op, i};
-        p->host_count[w->group] += (float)w->count;
-    }
-    qsort(places, (size_t)count, sizeof *places, by_order);
-    for (int32_t i = 0; i < count; i++) {
+        p->host_count[list->items[i].group] += (float)list->items[i].count;
         int32_t at = places[i].index;
         p->samples[i] = (sample){.work = numbers[at].work, .place = numbers[at].place};
     }
@@ -173,7 +212,7 @@ static void lower_row(const builder *b, size_t row, sooth_model *model, arena *a
      * plain products are learned only from operator tables. */
     p.is_engine = false;
     work_list list = work_of_program(&p, a);
-    b->programs[row] = b->data->made[row] = make_program(&list, b->data->kernels, a);
+    b->programs[row] = b->data->made[row] = make_program(&list, &p, b->data->kernels, a);
 }
 
 static bool try_lowering(const builder *b, size_t row, sooth_model *model, arena *a, sooth_error *error)
@@ -251,7 +290,7 @@ static void build_operators(const builder *b, size_t from, size_t end, size_t wo
     for (volatile size_t i = from; i < end; i++) {
         if (setjmp(f.jump) == 0) {
             work_list list = work_of_program(b->rows[i]->kernels, &a);
-            b->programs[i] = b->data->made[i] = make_program(&list, b->data->kernels, &a);
+            b->programs[i] = b->data->made[i] = make_program(&list, NULL, b->data->kernels, &a);
         } else {
             refuse(b->rows[i], "its operator cannot be lowered");
             note_trouble(b, worker, &error);

@@ -12,10 +12,21 @@ typedef struct sample {
     uint32_t work : KERNEL_BITS; /* index of the work in dataset.kernels */
     uint32_t is_new : 1;         /* unfamiliar: training saw no kernel with this work.kin in networks; set by learn.c */
     uint32_t place;
+    float strange; /* share of its runs that end an unfamiliar sequence of kernels; set by learn.c */
 } sample;
+
+/* Runs of a kernel after the same kernels (work_list.chains). */
+typedef struct sample_chain {
+    uint32_t chain;
+    int32_t sample;
+    float share; /* of all runs of the sample */
+} sample_chain;
 
 /* Data shared by examples with the same program. */
 typedef struct sample_program {
+    sample_chain *chains;
+    int32_t chain_count;
+    uint64_t graph; /* work_list.graph */
     sample *samples; /* sorted by group */
     int32_t sample_count;
     int32_t first_of_group[WORK_GROUP_COUNT + 1];

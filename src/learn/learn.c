@@ -1,7 +1,8 @@
-/* learn.c: the five trainings, the calibration of intervals, and the weights file. */
+/* learn.c: the eight trainings, the calibration of intervals, and the weights file. */
 #include "learn/learn.h"
 #include "learn/checkpoint.h"
 #include "learn/forests.h"
+#include "learn/seen.h"
 #include "predict/weights_order.h"
 
 #include <math.h>
@@ -12,7 +13,7 @@
 static const char *const GPUS_APART[] = {"rtx-4090", "titan-rtx", "v100-sxm2-16gb", "a100-pcie-40gb", NULL};
 
 /* Evaluating the hold-out rows costs as much as a fifth of an epoch, so it runs only every few epochs. */
-enum { LOOK_EVERY = 2, MAX_FAMILIES = 512 };
+enum { LOOK_EVERY = 2, MAX_FAMILIES = 512, FOLDS = STAGE_NETWORKS - STAGE_FAMILIES };
 
 /* Pairs per step, added to the networks. */
 enum { PAIRS = 4 };
@@ -25,7 +26,7 @@ typedef struct lessons {
     lists seen; /* indices of examples */
     int32_t *apart, apart_count;
     int *stack, *gpu; /* original stack and GPU of each example, because a training hides those it does not see */
-    bool *is_family_apart;
+    int8_t *fold; /* Of the example's family; -1: none. */
     bool goes_on; /* True if the last training continues the one that held out architectures. */
     float *errors;
     double started;
@@ -73,44 +74,73 @@ static bool is_left_out(const example *e, const learn_options *o)
            row_is_left(e->row, e->architecture, o->leave_share);
 }
 
-/* The third training holds out three tenths of the families, but no family with more than this share of the rows. */
-static const double MOST_OF_ROWS = 0.05;
+typedef struct family {
+    str name;
+    int32_t rows;
+    int fold;
+} family;
 
-static bool is_large_family(const lessons *l, str family)
+/* Large families first. */
+static int by_rows(const void *a, const void *b)
 {
-    int32_t rows = 0, all = 0;
+    const family *x = *(const family *const *)a, *y = *(const family *const *)b;
+    return x->rows != y->rows ? (x->rows > y->rows ? -1 : 1) : x < y ? -1 : x > y;
+}
+
+static int family_at(const family *families, int count, str name)
+{
+    int k = 0;
+    while (k < count && !str_eq(families[k].name, name))
+        k++;
+    return k;
+}
+
+/* Divides the families into folds with about as many rows each. */
+static void choose_folds(lessons *l)
+{
+    family families[MAX_FAMILIES], *sorted[MAX_FAMILIES];
+    int32_t all = l->data->count + 2 * l->data->pair_count, rows[FOLDS] = {0};
+    int count = 0;
     for (int32_t i = 0; i < l->data->count; i++) {
         const measured_row *r = l->data->items[i].row;
-        all += r->graph.len > 0;
-        rows += r->graph.len > 0 && str_eq(r->family, family);
-    }
-    return rows > MOST_OF_ROWS * all;
-}
-
-/* Assigns an index to the family of each example. */
-static void choose_families(lessons *l)
-{
-    str names[MAX_FAMILIES];
-    bool chosen[MAX_FAMILIES];
-    int count = 0;
-    for (int32_t i = 0; i < l->data->count + 2 * l->data->pair_count; i++) {
-        const measured_row *r = l->data->items[i].row;
-        if (!r->graph.len)
+        int k = r->graph.len ? family_at(families, count, r->family) : MAX_FAMILIES;
+        if (k == MAX_FAMILIES)
             continue;
-        int k = 0;
-        while (k < count && !str_eq(names[k], r->family))
-            k++;
-        if (k == count && count < MAX_FAMILIES) {
-            uint64_t part = hash_str(r->family) % 10;
-            names[count] = r->family;
-            chosen[count++] = (part == 2 || part == 5 || part == 7) && !is_large_family(l, r->family);
-        }
-        l->is_family_apart[i] = k < count && chosen[k];
+        if (k == count)
+            families[count++] = (family){.name = r->family};
+        families[k].rows++;
+    }
+    for (int k = 0; k < count; k++)
+        sorted[k] = &families[k];
+    qsort(sorted, (size_t)count, sizeof *sorted, by_rows);
+    for (int k = 0; k < count; k++) {
+        int least = 0;
+        for (int f = 1; f < FOLDS; f++)
+            least = rows[f] < rows[least] ? f : least;
+        sorted[k]->fold = least;
+        rows[least] += sorted[k]->rows;
+    }
+    for (int32_t i = 0; i < all; i++) {
+        const measured_row *r = l->data->items[i].row;
+        int k = r->graph.len ? family_at(families, count, r->family) : count;
+        l->fold[i] = (int8_t)(k < count ? families[k].fold : -1);
     }
 }
 
-/* Returns why the stage holds the example out, or NULL. The fourth training holds out an eighth of the architectures
- * and shapes (not those of row_is_left). */
+/* One in this many settings of a network is held out. */
+enum { SETTING_EVERY = 24 };
+
+/* True if the training of networks holds out all batches of a network in this setting. */
+static bool is_setting_apart(const example *e)
+{
+    const setting *w = &e->row->where;
+    const uint64_t key[] = {e->architecture, (uint64_t)e->gpu, (uint64_t)w->lower.precision, (uint64_t)w->lower.layout,
+                            (uint64_t)w->lower.runtime, (uint64_t)w->lower.mode};
+    return (dataset_hash(0, key, sizeof key) >> 20) % SETTING_EVERY == 0;
+}
+
+/* Returns why the stage holds the example out, or NULL. The training of networks holds out an eighth of
+ * the architectures and shapes (not those of row_is_left). */
 static const char *why_apart(const lessons *l, const example *e, learn_stage stage)
 {
     const measured_row *r = e->row;
@@ -118,11 +148,14 @@ static const char *why_apart(const lessons *l, const example *e, learn_stage sta
     case STAGE_GPUS:
         return is_one_of(GPUS_APART, r->gpu) ? "gpu" : NULL;
     case STAGE_FAMILIES:
-        return l->is_family_apart[e - l->data->items] ? "family" : NULL;
+    case STAGE_FAMILIES_2:
+    case STAGE_FAMILIES_3:
+    case STAGE_FAMILIES_4:
+        return l->fold[e - l->data->items] == (int)stage - STAGE_FAMILIES ? "family" : NULL;
     case STAGE_NETWORKS:
         if (!r->graph.len)
             return r->shape / 1000 % 8 == 3 ? "shape" : NULL;
-        return e->architecture / 1000 % 8 == 3 ? "architecture" : NULL;
+        return e->architecture / 1000 % 8 == 3 ? "architecture" : is_setting_apart(e) ? "setting" : NULL;
     default:
         return NULL;
     }
@@ -189,93 +222,6 @@ static void hide_unseen(lessons *l, learn_stage stage)
     }
 }
 
-/* ---- kernels that were seen -------------------------------------------------------------------------------------- */
-
-static int by_number(const void *a, const void *b)
-{
-    uint32_t x = *(const uint32_t *)a, y = *(const uint32_t *)b;
-    return x < y ? -1 : x > y;
-}
-
-/* A set of numbers with open addressing. Zero marks a free slot; a flag records whether the set contains 0. */
-typedef struct number_set {
-    uint32_t *slots;
-    size_t room, count; /* at most half full */
-    bool has_zero;
-} number_set;
-
-static bool grow_set(number_set *set)
-{
-    number_set larger = {.room = set->room ? 2 * set->room : 4096, .count = set->count, .has_zero = set->has_zero};
-    larger.slots = calloc(larger.room, sizeof *larger.slots);
-    if (!larger.slots)
-        return false;
-    for (size_t i = 0; i < set->room; i++) {
-        size_t k = set->slots[i] & (larger.room - 1); /* the numbers are hashes already */
-        while (set->slots[i] && larger.slots[k])
-            k = (k + 1) & (larger.room - 1);
-        if (set->slots[i])
-            larger.slots[k] = set->slots[i];
-    }
-    free(set->slots);
-    *set = larger;
-    return true;
-}
-
-static bool put_number(number_set *set, uint32_t number)
-{
-    set->has_zero |= number == 0;
-    if (number == 0)
-        return true;
-    if (2 * (set->count + 1) > set->room && !grow_set(set))
-        return false;
-    size_t k = number & (set->room - 1);
-    while (set->slots[k] && set->slots[k] != number)
-        k = (k + 1) & (set->room - 1);
-    set->count += !set->slots[k];
-    set->slots[k] = number;
-    return true;
-}
-
-/* Returns the sorted values of work.kin that the training sees in networks. */
-static uint32_t *collect_seen(const lessons *l, uint32_t *count)
-{
-    number_set set = {.count = 0};
-    bool good = grow_set(&set);
-    for (int32_t i = 0; i < l->seen.network_count && good; i++) {
-        const sample_program *p = l->data->items[l->seen.networks[i]].program;
-        for (int32_t k = 0; k < p->sample_count && good; k++)
-            good = put_number(&set, sample_head(l->data, &p->samples[k]).kin);
-    }
-    if (!good) {
-        free(set.slots);
-        fail_with(l->arena->fail, SOOTH_ERROR_SYSTEM, "out of memory");
-    }
-    size_t n = 0;
-    for (size_t i = 0; i < set.room; i++)
-        if (set.slots[i])
-            set.slots[n++] = set.slots[i];
-    if (set.has_zero)
-        set.slots[n++] = 0;
-    qsort(set.slots, n, sizeof *set.slots, by_number);
-    *count = (uint32_t)n;
-    return set.slots;
-}
-
-/* Marks kernels of hold-out rows whose work.kin the training does not see. */
-static void mark_new(const lessons *l)
-{
-    uint32_t count;
-    uint32_t *seen = collect_seen(l, &count);
-    weights_view v = {.seen = seen, .seen_count = count};
-    for (int32_t i = 0; i < l->apart_count; i++) {
-        const example *e = &l->data->items[l->apart[i]];
-        for (int32_t k = 0; k < e->program->sample_count; k++)
-            e->program->samples[k].is_new = !weights_seen(&v, sample_head(l->data, &e->program->samples[k]).kin);
-    }
-    free(seen);
-}
-
 /* ---- one training ------------------------------------------------------------------------------------------------ */
 
 static void shuffle(trainer *t, int32_t *items, int32_t count)
@@ -330,7 +276,10 @@ static int epochs_of(const lessons *l, learn_stage stage)
     case STAGE_NEW_GPU:
         return (epochs + 9) / 10;
     case STAGE_FAMILIES:
-        return (epochs + 2) / 3;
+    case STAGE_FAMILIES_2:
+    case STAGE_FAMILIES_3:
+    case STAGE_FAMILIES_4:
+        return (epochs + 3) / 4;
     case STAGE_ALL:
         return l->goes_on ? (epochs + 2) / 3 : epochs;
     default:
@@ -417,9 +366,9 @@ static bool train_stage(lessons *l, learn_stage stage, int from_epoch)
                       "the training diverged: its loss is not a number; try a smaller --rate");
         if (l->apart_count && ((epoch + 1) % LOOK_EVERY == 0 || epoch + 1 == r.epochs)) {
             look(l, &r);
-            /* A training on all rows has no hold-out rows that could select the best epoch for new GPUs, so it uses
-             * its last epoch. The training that measures its error does the same. */
-            if (r.bounded_error < l->trainer.best_error || is_for_new_gpus(stage)) {
+            /* A training on all rows has no hold-out rows that could select the best epoch for new GPUs and families,
+             * so it uses its last epoch. The trainings that measure their errors do the same. */
+            if (r.bounded_error < l->trainer.best_error || stage < STAGE_NETWORKS) {
                 l->trainer.best_error = r.bounded_error;
                 memcpy(l->trainer.best, l->trainer.average, bytes);
                 l->trainer.since_best = 0;
@@ -439,33 +388,47 @@ static bool train_stage(lessons *l, learn_stage stage, int from_epoch)
     return true;
 }
 
-static void keep_residual(lessons *l, const example *e, float novelty, float error)
+/* Sets of hold-out rows that weigh the same. */
+static uint8_t set_of(const char *why)
 {
+    static const char *const SETS[] = {"gpu", "family", "architecture", "setting", "shape"};
+    uint8_t set = 0;
+    while (strcmp(why, SETS[set]) != 0)
+        set++;
+    return set;
+}
+
+static void keep_residual(lessons *l, learn_stage stage, int32_t index, const seen_numbers *seen, bool is_hidden,
+                          const interval_sums *sums, float error)
+{
+    const example *e = &l->data->items[index];
     residual *r = ARENA_PUSH(l->arena, &l->residuals);
-    r->stack = (int16_t)e->stack;
-    uint32_t groups = 0;
-    for (int g = 0; g < WORK_GROUP_COUNT; g++)
-        groups |= e->program->first_of_group[g + 1] > e->program->first_of_group[g] ? 1u << g : 0;
+    uint32_t groups;
+    interval_class class = seen_class(e, &groups);
     bool gpu_known = net_gpu_known(&l->trainer.net, e->gpu, groups);
-    r->kind =
-        (int16_t)interval_kind(interval_class_of(&e->row->where, groups), gpu_known, novelty_bin((double)novelty));
-    r->error = error;
+    *r = (residual){.example = index,
+                    .stack = (int16_t)e->stack,
+                    .gpu = (int16_t)(gpu_known ? e->gpu : UNKNOWN),
+                    .model = (uint8_t)interval_model(class, gpu_known),
+                    .stage = (uint8_t)stage,
+                    .set = set_of(why_apart(l, e, stage)),
+                    .is_hidden = is_hidden,
+                    .cluster = e->row->graph.len ? (uint32_t)hash_str(e->row->family) : e->row->shape * 0x9e3779b1u >> 8,
+                    .error = error};
+    interval_traits(sums, &e->row->where, r->traits);
+    r->graph = (uint8_t)interval_graph_of(seen_graph(seen, e), r->traits);
 }
 
 /* Stores the errors of the hold-out rows for the intervals. Networks are stored a second time with their stack
  * hidden, because most users do not name one. */
 static void keep_residuals(lessons *l, learn_stage stage)
 {
-    mark_new(l);
-    float *novelty = ARENA_ARRAY(l->arena, float, (size_t)l->apart_count + 1);
-    trainer_errors(&l->trainer, l->data, l->apart, l->apart_count, l->errors, novelty);
-    for (int32_t i = 0; i < l->apart_count; i++) {
-        const example *e = &l->data->items[l->apart[i]];
-        keep_residual(l, e, novelty[i], l->errors[i]);
-        int kind = l->residuals.items[l->residuals.count - 1].kind;
-        if (l->options->apart)
-            l->options->apart(l->options->context, why_apart(l, e, stage), e, kind, l->errors[i]);
-    }
+    seen_numbers seen = seen_collect(l->data, &l->seen, l->arena->fail);
+    seen_mark(l->data, &seen, l->apart, l->apart_count);
+    interval_sums *sums = ARENA_ARRAY(l->arena, interval_sums, (size_t)l->apart_count + 1);
+    trainer_errors(&l->trainer, l->data, l->apart, l->apart_count, l->errors, sums);
+    for (int32_t i = 0; i < l->apart_count; i++)
+        keep_residual(l, stage, l->apart[i], &seen, false, &sums[i], l->errors[i]);
     int32_t hidden = 0;
     for (int32_t i = 0; i < l->apart_count; i++) {
         example *e = &l->data->items[l->apart[i]];
@@ -474,65 +437,30 @@ static void keep_residuals(lessons *l, learn_stage stage)
             l->apart[hidden++] = l->apart[i];
         }
     }
-    trainer_errors(&l->trainer, l->data, l->apart, hidden, l->errors, novelty);
+    trainer_errors(&l->trainer, l->data, l->apart, hidden, l->errors, sums);
     for (int32_t i = 0; i < hidden; i++)
-        keep_residual(l, &l->data->items[l->apart[i]], novelty[i], l->errors[i]);
+        keep_residual(l, stage, l->apart[i], &seen, true, &sums[i], l->errors[i]);
+    seen_free(&seen);
 }
 
 /* ---- the result -------------------------------------------------------------------------------------------------- */
 
-/* Split conformal prediction: the quantile of absolute errors that covers 90 % for one more row. */
-static float conformal_quantile(float *sizes, size_t n)
+/* Fits the intervals, and reports the hold-out rows with theirs. */
+static const float *calibrate(const lessons *l)
 {
-    qsort(sizes, n, sizeof *sizes, by_size);
-    size_t rank = (size_t)ceil(0.9 * (double)(n + 1));
-    return sizes[(rank > n ? n : rank) - 1];
-}
-
-/* Fewest rows for the interval of a kind, and for that of one of its stacks. With twelve rows, the quantile is the
- * second largest error. */
-enum { LEAST_ROWS = 40, LEAST_ROWS_OF_STACK = 12 };
-
-/* Quantile of the errors with this class, novelty and stack (or ANY); 0 with too few rows. */
-enum { ANY = -1 };
-
-static float interval_of(const lessons *l, int class, bool gpu_known, int bin, int stack)
-{
-    size_t least = bin == ANY && stack != ANY ? LEAST_ROWS_OF_STACK : LEAST_ROWS;
-    float *sizes = l->errors;
-    size_t n = 0;
-    for (int32_t i = 0; i < l->residuals.count; i++) {
+    const net *n = &l->trainer.net;
+    const learn_options *o = l->options;
+    int32_t count = l->residuals.count;
+    float *table = ARENA_ARRAY(l->arena, float, interval_floats(n->stack_count, n->gpu_count));
+    float(*halves)[INTERVAL_LEVELS] = arena_alloc(l->arena, (size_t)count + 1, sizeof *halves);
+    intervals_fit(l->residuals.items, count, n->stack_count, n->gpu_count, table, halves, l->arena);
+    for (int32_t i = 0; o->apart && i < count; i++) {
         const residual *r = &l->residuals.items[i];
-        if ((class == ANY || (int)interval_kind_class(r->kind) == class) &&
-            interval_kind_knows_gpu(r->kind) == gpu_known && (bin == ANY || r->kind % NOVELTY_BINS == bin) &&
-            (stack == ANY || r->stack == stack))
-            sizes[n++] = fabsf(r->error);
+        const example *e = &l->data->items[r->example];
+        if (!r->is_hidden)
+            o->apart(o->context, why_apart(l, e, (learn_stage)r->stage), e, r, halves[i]);
     }
-    return n >= least ? conformal_quantile(sizes, n) : 0;
-}
-
-/* A stack with too few rows of a kind takes the wider of two intervals: that of the kind over all stacks, and that
- * of the stack over all novelties (and classes). A kind with too few rows takes that of its class at any novelty, or
- * of all classes at its novelty. */
-static void calibrate(const lessons *l, float *intervals)
-{
-    int stacks = l->trainer.net.stack_count;
-    for (int kind = 0; kind < INTERVAL_KINDS; kind++) {
-        int class = (int)interval_kind_class(kind), bin = kind % NOVELTY_BINS;
-        bool gpu_known = interval_kind_knows_gpu(kind);
-        float *row = intervals + (size_t)kind * (size_t)stacks;
-        row[UNKNOWN] = interval_of(l, class, gpu_known, bin, ANY);
-        if (row[UNKNOWN] <= 0)
-            row[UNKNOWN] = fmaxf(interval_of(l, class, gpu_known, ANY, ANY), interval_of(l, ANY, gpu_known, bin, ANY));
-        for (int stack = 1; stack < stacks; stack++) {
-            row[stack] = interval_of(l, class, gpu_known, bin, stack);
-            if (row[stack] <= 0) {
-                float at_any = interval_of(l, class, gpu_known, ANY, stack);
-                at_any = at_any > 0 ? at_any : interval_of(l, ANY, gpu_known, ANY, stack);
-                row[stack] = at_any > row[UNKNOWN] ? at_any : 0;
-            }
-        }
-    }
+    return table;
 }
 
 static void put_names(char **next, const str *names, int count)
@@ -580,8 +508,7 @@ static void put_bytes(char **next, const void *bytes, size_t count)
 static const void *make_weights(lessons *l, const forest_set *forests, size_t *size)
 {
     const net *n = &l->trainer.net;
-    uint32_t seen_count;
-    uint32_t *seen = collect_seen(l, &seen_count);
+    seen_numbers seen = seen_collect(l->data, &l->seen, l->arena->fail);
     weights_header h = {.magic = "sooth weights",
                         .version = WEIGHTS_VERSION,
                         .feature_count = FEATURE_COUNT,
@@ -590,7 +517,9 @@ static const void *make_weights(lessons *l, const forest_set *forests, size_t *s
                         .stack_count = (uint32_t)n->stack_count,
                         .gpu_count = (uint32_t)n->gpu_count,
                         .param_count = (uint32_t)n->at.count,
-                        .seen_count = seen_count,
+                        .seen_count = seen.kernels.count,
+                        .chain_count = seen.chains.count,
+                        .graph_count = seen.graphs.count,
                         .forest_count = forests->count,
                         .tree_count = forests->tree_count};
     *size = weights_size(&h);
@@ -611,11 +540,11 @@ static const void *make_weights(lessons *l, const forest_set *forests, size_t *s
     }
     put_floats(&next, n->low, (size_t)WORK_GROUP_COUNT * FEATURE_COUNT);
     put_floats(&next, n->high, (size_t)WORK_GROUP_COUNT * FEATURE_COUNT);
-    float *intervals = ARENA_ARRAY(l->arena, float, (size_t)INTERVAL_KINDS *(size_t)n->stack_count);
-    calibrate(l, intervals);
-    put_floats(&next, intervals, (size_t)INTERVAL_KINDS * (size_t)n->stack_count);
-    put_bytes(&next, seen, seen_count * sizeof *seen);
-    free(seen);
+    put_floats(&next, calibrate(l), interval_floats(n->stack_count, n->gpu_count));
+    put_bytes(&next, seen.kernels.items, seen.kernels.count * sizeof(uint32_t));
+    put_bytes(&next, seen.chains.items, seen.chains.count * sizeof(uint32_t));
+    put_bytes(&next, seen.graphs.items, seen.graphs.count * sizeof(uint32_t));
+    seen_free(&seen);
     put_bytes(&next, forests->items, forests->count * sizeof *forests->items);
     put_bytes(&next, forests->edges, FOREST_EDGES_BYTES);
     put_bytes(&next, forests->trees, forests->tree_count * sizeof *forests->trees);
@@ -662,7 +591,7 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
                  .apart = ARENA_ARRAY(a, int32_t, count),
                  .stack = ARENA_ARRAY(a, int, all),
                  .gpu = ARENA_ARRAY(a, int, all),
-                 .is_family_apart = ARENA_ARRAY(a, bool, all),
+                 .fold = ARENA_ARRAY(a, int8_t, all),
                  .errors = ARENA_ARRAY(a, float, 2 * count * STAGE_COUNT),
                  .started = now_seconds(),
                  .arena = a};
@@ -672,7 +601,7 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
         l.stack[i] = data->items[i].stack;
         l.gpu[i] = data->items[i].gpu;
     }
-    choose_families(&l);
+    choose_folds(&l);
     trainer_init(&l.trainer, data, options->seed, a);
     split(&l, STAGE_NETWORKS);
     l.goes_on = l.apart_count > 0;
@@ -687,7 +616,8 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
     const forests_watch watch = {options->growing, options->context, options->stop};
     for (; stage < STAGE_COUNT; stage++, epoch = 0) {
         split(&l, (learn_stage)stage);
-        if (keeps_apart((learn_stage)stage) && l.apart_count == 0)
+        bool has_networks = l.seen.network_count > 0 || stage < STAGE_FAMILIES || stage > STAGE_FAMILIES_4;
+        if (keeps_apart((learn_stage)stage) && (l.apart_count == 0 || !has_networks))
             continue;
         if (l.seen.network_count + l.seen.operator_count == 0)
             fail_with(f, SOOTH_ERROR_INPUT, "no row is left to train on");

@@ -1,18 +1,22 @@
-/* learn.h: trains the weights on measured rows, in five trainings of the same network architecture. The first holds
- * out GPUs; the second sees every row and gives the weights for new GPUs. The third holds out families, the fourth
- * architectures and shapes; the fifth continues the fourth with every row and gives the weights for known GPUs.
+/* learn.h: trains the weights on measured rows, in eight trainings of the same network architecture. The first holds
+ * out GPUs; the second sees every row and gives the weights for new GPUs. The next four hold out each family once, the
+ * seventh architectures and shapes; the last continues it with every row and gives the weights for known GPUs.
  * Hold-out errors calibrate the intervals. A killed training resumes from its checkpoint. */
 #ifndef SOOTH_LEARN_LEARN_H
 #define SOOTH_LEARN_LEARN_H
 
+#include "learn/intervals.h"
 #include "learn/train.h"
 #include "predict/weights.h"
 
 typedef enum learn_stage {
     STAGE_GPUS,     /* GPUs held out */
     STAGE_NEW_GPU,  /* trains on all rows, for predictions on new GPUs */
-    STAGE_FAMILIES, /* families held out */
-    STAGE_NETWORKS, /* architectures and operator shapes held out */
+    STAGE_FAMILIES, /* a quarter of the families held out, then the next */
+    STAGE_FAMILIES_2,
+    STAGE_FAMILIES_3,
+    STAGE_FAMILIES_4,
+    STAGE_NETWORKS, /* architectures, settings of known networks, and operator shapes held out */
     STAGE_ALL,
     STAGE_COUNT,
 } learn_stage;
@@ -40,8 +44,9 @@ typedef struct learn_options {
     double leave_share; /* share of architectures and operator shapes that no training sees (row_is_left) */
     void (*progress)(void *context, const learn_report *report); /* may be NULL */
     void (*growing)(void *context, int done, int all); /* Progress of the forests after a training; may be NULL. */
-    /* Called for each hold-out row after its training; `kind` as in weights.h. May be NULL. */
-    void (*apart)(void *context, const char *why, const example *e, int kind, double error);
+    /* Called for each hold-out row at the end; `halves` are the half widths of its intervals. May be NULL. */
+    void (*apart)(void *context, const char *why, const example *e, const residual *r,
+                  const float halves[INTERVAL_LEVELS]);
     void *context;
     const volatile int *stop; /* set to stop: learn() then writes a checkpoint and returns NULL; may be NULL */
 } learn_options;

@@ -114,12 +114,11 @@ typedef struct shard {
     double huber, pair_weight;
     float *gradient; /* NULL: forward pass only */
     float *errors;   /* log(predicted / measured); may be NULL */
-    float *novelty;  /* share of time in unfamiliar kernels; may be NULL */
+    interval_sums *sums; /* what intervals depend on, by example; may be NULL */
     double loss;
     bool has_no_memory;
     /* Totals in microseconds, by example. */
-    double *device_us, *latency_us, *new_us;
-    double *ideal_us, *new_ideal_us;
+    double *device_us, *latency_us;
     float *slope;                         /* derivative of the loss by the example's device time */
     sample_time *times[WORK_GROUP_COUNT]; /* times of kernels, in the order of the forward pass */
 } shard;
@@ -226,6 +225,15 @@ static double sample_us(const sample_time *k, const float *heads, const head_bou
            net_fixed_us(heads[HEAD_FIXED], most->fixed_us);
 }
 
+static void add_sums(interval_sums *sums, const sample *from, int g, double us, double ideal_us)
+{
+    sums->us[g] += us;
+    sums->ideal_us += ideal_us;
+    sums->new_us += from->is_new ? us : 0;
+    sums->new_ideal_us += from->is_new ? ideal_us : 0;
+    sums->strange_us += us * (double)from->strange;
+}
+
 static void add_times(const shard *s, int g, const float *heads)
 {
     const sample_time *t = s->times[g];
@@ -235,15 +243,13 @@ static void add_times(const shard *s, int g, const float *heads)
         for (int32_t k = e->program->first_of_group[g]; k < e->program->first_of_group[g + 1];
              k++, t++, heads += HEADS) {
             float count = sample_count(s->data, &e->program->samples[k]);
-            bool is_new = e->program->samples[k].is_new;
             double us = sample_us(t, heads, &most) * count;
-            double ideal = (double)(fmaxf(t->compute_us, t->memory_us) * count);
-            s->ideal_us[i] += ideal;
-            s->new_ideal_us[i] += is_new ? ideal : 0;
             if (e->corrections && e->corrections[k] != 0)
                 us *= exp((double)e->corrections[k]);
             s->device_us[i] += us;
-            s->new_us[i] += is_new ? us : 0;
+            if (s->sums)
+                add_sums(&s->sums[i], &e->program->samples[k], g, us,
+                         (double)(fmaxf(t->compute_us, t->memory_us) * count));
         }
     }
 }
@@ -271,8 +277,10 @@ static void finish_examples(shard *s)
         double error = log(s->latency_us[i] / e->latency_us), scaled = error / s->huber;
         if (s->errors)
             s->errors[i] = (float)error;
-        if (s->novelty)
-            s->novelty[i] = (float)novelty_of(s->new_ideal_us[i], s->ideal_us[i], s->new_us[i], s->device_us[i]);
+        if (s->sums) {
+            s->sums[i].host_us = host;
+            s->sums[i].latency_us = s->latency_us[i];
+        }
         s->loss += e->weight * (sqrt(1 + scaled * scaled) - 1) * s->huber;
         if (!s->gradient)
             continue;
@@ -579,18 +587,17 @@ static bool run_shard(shard *s)
         samples += n;
     }
     float *room =
-        malloc((floats + count) * sizeof(float) + count * 5 * sizeof(double) + samples * sizeof(sample_time) + 1);
+        malloc((floats + count) * sizeof(float) + count * 2 * sizeof(double) + samples * sizeof(sample_time) + 1);
     if (!room)
         return false;
     double *doubles = (double *)(void *)room; /* doubles come first, for alignment */
     s->device_us = doubles;
     s->latency_us = doubles + count;
-    s->new_us = doubles + 2 * count;
-    s->ideal_us = doubles + 3 * count;
-    s->new_ideal_us = doubles + 4 * count;
-    sample_time *times = (sample_time *)(void *)(doubles + 5 * count);
+    sample_time *times = (sample_time *)(void *)(doubles + 2 * count);
     float *next = (float *)(void *)(times + samples);
-    memset(doubles, 0, 5 * count * sizeof(double));
+    memset(doubles, 0, 2 * count * sizeof(double));
+    if (s->sums)
+        memset(s->sums, 0, count * sizeof *s->sums);
     s->slope = take(&next, count);
     const bench b = bench_at(&next);
     for (int g = 0; g < WORK_GROUP_COUNT; g++) {
@@ -721,7 +728,7 @@ double trainer_step(trainer *t, const dataset *data, const batch *b, double rate
 }
 
 void trainer_errors(const trainer *t, const dataset *data, const int32_t *order, int32_t count, float *errors,
-                    float *novelty)
+                    interval_sums *sums)
 {
     net averaged = t->net;
     averaged.params = t->average;
@@ -738,7 +745,7 @@ void trainer_errors(const trainer *t, const dataset *data, const int32_t *order,
                             .count = rest < AT_ONCE ? rest : AT_ONCE,
                             .huber = t->huber,
                             .errors = errors + from,
-                            .novelty = novelty ? novelty + from : NULL};
+                            .sums = sums ? sums + from : NULL};
     }
     parallel_for(parts, threads_available(), run_one_shard, shards);
     bool is_short = is_short_of_memory(shards, parts);

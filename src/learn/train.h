@@ -3,6 +3,7 @@
 #define SOOTH_LEARN_TRAIN_H
 
 #include "learn/dataset.h"
+#include "predict/interval.h"
 
 typedef struct trainer {
     net net;                   /* uses `params` below */
@@ -47,10 +48,10 @@ typedef struct batch {
 } batch;
 double trainer_step(trainer *t, const dataset *data, const batch *b, double rate);
 
-/* Evaluates the averaged parameters on `order[0 … count)`: log(predicted / measured), and in `novelty` (may be NULL)
- * the share of unfamiliar kernels. */
+/* Evaluates the averaged parameters on `order[0 … count)`: log(predicted / measured), and in `sums` (may be NULL) what
+ * intervals depend on. */
 void trainer_errors(const trainer *t, const dataset *data, const int32_t *order, int32_t count, float *errors,
-                    float *novelty);
+                    interval_sums *sums);
 
 uint64_t trainer_random(trainer *t);
 

@@ -263,21 +263,33 @@ static void fill_energy(sooth_prediction_totals *t, const energy *power, double 
 
 /* ---- level of the intervals -------------------------------------------------------------------------------------- */
 
-sooth_interval answer_at_level(const sooth_prediction *answer, sooth_interval x)
+static sooth_interval widened(sooth_interval x, double width)
 {
-    double scale = interval_scale(answer->totals.interval_percent);
-    if (scale != 1 && x.value > 0 && x.low > 0) {
-        x.low = x.value * pow(x.low / x.value, scale);
-        x.high = x.value * pow(x.high / x.value, scale);
+    if (width != 1 && x.value > 0 && x.low > 0) {
+        x.low = x.value * pow(x.low / x.value, width);
+        x.high = x.value * pow(x.high / x.value, width);
     }
     return x;
+}
+
+/* Widths for energy and memory, of which only the 90 % interval is calibrated: ratios of quantiles of errors, medians
+ * over four tables of operators of which training left most rows out (`tools/reliability.py --ratios`). */
+static double other_width(int percent)
+{
+    static const double WIDTHS[INTERVAL_LEVELS] = {0.22, 0.6, 1, 1.66, 5.2};
+    return WIDTHS[interval_level(percent)];
+}
+
+sooth_interval answer_at_level(const sooth_prediction *answer, sooth_interval x)
+{
+    return widened(x, other_width(answer->totals.interval_percent));
 }
 
 void answer_set_level(sooth_prediction *answer, int percent)
 {
     sooth_prediction_totals *t = &answer->totals;
     t->interval_percent = percent;
-    t->latency_ms = answer_at_level(answer, t->latency_ms);
+    t->latency_ms = widened(t->latency_ms, answer->times->widths[interval_level(percent)]);
     t->energy_j = answer_at_level(answer, t->energy_j);
     t->power_w = answer_at_level(answer, t->power_w);
     t->power_w.high = fmax(t->power_w.value, fmin(t->power_w.high, t->power_limit_w));

@@ -48,9 +48,9 @@ struct sooth_prediction {
 void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *with, setting *where,
                  double power_limit_w, double co2_g_per_kwh, bool with_memory);
 
-/* Scales the intervals of the totals, which answer_make() leaves at 90 %, to a level of interval_scale(). */
+/* Scales the intervals of the totals, which answer_make() leaves at 90 %, to another of INTERVAL_PERCENT. */
 void answer_set_level(sooth_prediction *answer, int percent);
-/* Returns the 90 % interval `x` at the level of the prediction. */
+/* Returns the 90 % interval `x` of memory at the level of the prediction. */
 sooth_interval answer_at_level(const sooth_prediction *answer, sooth_interval x);
 
 /* Computes only the memory. Allocates the trial in `a` and nothing in the prediction. */

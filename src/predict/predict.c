@@ -608,7 +608,8 @@ typedef struct timing {
     joint_time joint;
     double launches;
     /* Sums over the kernels, in microseconds of predicted and of ideal time. */
-    double unknown_us, new_us, new_ideal_us, all_ideal_us;
+    double unknown_us;
+    interval_sums sums;
     uint32_t groups; /* bit per group that has kernels */
 } timing;
 
@@ -680,10 +681,11 @@ static void sum_kernels(timing *t)
         t->groups |= 1u << w->group;
         t->unknown_us += w->is_unknown ? all_us : 0;
         double ideal_us = ideal_total(&t->times[i].ideal) * w->count;
-        t->all_ideal_us += ideal_us;
-        if (t->has_weights && (w->is_unknown || !weights_seen(&t->weights, w->kin))) {
-            t->new_us += all_us;
-            t->new_ideal_us += ideal_us;
+        t->sums.ideal_us += ideal_us;
+        t->sums.us[w->group] += all_us;
+        if (t->has_weights && (w->is_unknown || !number_list_has(&t->weights.seen, w->kin))) {
+            t->sums.new_us += all_us;
+            t->sums.new_ideal_us += ideal_us;
         }
     }
     if (t->launches == 0) /* Nothing is launched, so there is no pass. */
@@ -736,17 +738,46 @@ static void write_kernels(timing *t, prediction *r)
     r->kernel_count = p->kernels.count;
 }
 
-static void write_interval(const timing *t, prediction *r)
+/* Sums the time of kernels at the end of sequences that training did not see. */
+static void sum_strange(timing *t)
 {
-    double half = log(2);
+    const program *p = t->program;
+    const number_list *seen = &t->weights.chains;
+    for (int32_t i = 0; i < p->kernels.count; i++) {
+        int32_t of = t->list->of_kernel[i];
+        if (of >= 0 && !number_list_has(seen, t->list->chains[i]))
+            t->sums.strange_us += t->times[of].device_us * (double)p->kernels.items[i].repeat;
+    }
+}
+
+/* Sets half the widths of the intervals of all levels, from what the weights know of the program. */
+static void halves_by_weights(timing *t, prediction *r, double halves[INTERVAL_LEVELS])
+{
+    const weights_view *v = &t->weights;
+    if (!t->where->is_operator)
+        sum_strange(t);
+    t->sums.host_us = t->joint.host_ms * 1e3;
+    t->sums.latency_us = r->latency_ms * 1e3;
+    float traits[INTERVAL_TRAITS];
+    interval_traits(&t->sums, t->where, traits);
+    bool gpu_known = net_gpu_known(&v->net, t->who.gpu, t->groups);
+    interval_class class = interval_class_of(t->where, t->groups);
+    bool graph_known = t->list->graph && number_list_has(&v->graphs, interval_print(t->list->graph, class));
+    interval_graph graph = interval_graph_of(graph_known, traits);
+    interval_halves(&v->intervals, class, gpu_known, graph,
+                    stack_on(v, t->who.stack, gpu_known ? t->who.gpu : UNKNOWN), gpu_known ? t->who.gpu : UNKNOWN,
+                    traits, halves);
+    r->interval_kind = interval_kind_name(class, gpu_known, graph);
+}
+
+static void write_interval(timing *t, prediction *r)
+{
+    /* Of physics alone: a factor of two at 90 %. */
+    double halves[INTERVAL_LEVELS] = {0.3, 0.5, 0.69, 0.9, 1.5};
     r->interval_kind = "physics alone";
     if (t->has_weights) {
-        const weights_view *v = &t->weights;
-        double novelty = novelty_of(t->new_ideal_us, t->all_ideal_us, t->new_us, t->joint.device_ms * 1e3);
-        bool gpu_known = net_gpu_known(&v->net, t->who.gpu, t->groups);
-        half = weights_interval(v, interval_class_of(t->where, t->groups), gpu_known, novelty,
-                                stack_on(v, t->who.stack, gpu_known ? t->who.gpu : UNKNOWN));
-        r->interval_kind = interval_kind_name(gpu_known, novelty);
+        halves_by_weights(t, r, halves);
+        double whole = halves[INTERVAL_90], half = whole;
         if (t->slice.where && t->slice.is_measured) {
             half = t->slice.constants.values[SLICE_INTERVAL];
             r->interval_kind = "slices of the same chip, networks not seen";
@@ -755,10 +786,13 @@ static void write_interval(const timing *t, prediction *r)
             r->interval_kind = "the whole GPU, scaled by ratios measured on A100 slices";
         }
         half += r->unknown_share;
-        r->novelty = novelty;
+        for (int i = 0; i < INTERVAL_LEVELS; i++)
+            halves[i] *= whole > 0 ? half / whole : 0;
     }
-    r->low_ms = r->latency_ms * exp(-half);
-    r->high_ms = r->latency_ms * exp(half);
+    for (int i = 0; i < INTERVAL_LEVELS; i++)
+        r->widths[i] = halves[INTERVAL_90] > 0 ? halves[i] / halves[INTERVAL_90] : 1;
+    r->low_ms = r->latency_ms * exp(-halves[INTERVAL_90]);
+    r->high_ms = r->latency_ms * exp(halves[INTERVAL_90]);
 }
 
 prediction *predict_program(const predictor *with, const program *p, const work_list *works, const setting *where,

@@ -54,12 +54,15 @@ typedef struct kernel_time {
     const kernel_figures *figures; /* One of the prediction's figures. */
 } kernel_time;
 
+enum { INTERVAL_LEVELS = 5, INTERVAL_90 = 2 };
+extern const int INTERVAL_PERCENT[INTERVAL_LEVELS]; /* Levels of intervals, ascending. */
+
 typedef struct prediction {
     double latency_ms, low_ms, high_ms; /* Latency of one pass or step, with its 90 % interval. */
+    double widths[INTERVAL_LEVELS];     /* Widths of the other levels as multiples of that of 90 %, as logarithms. */
     double device_ms, host_ms;          /* Sums over the kernels. */
     double unknown_share;               /* Share of device time in kernels without a rule. */
-    double novelty;                     /* Share of device time in unfamiliar kernels. */
-    const char *interval_kind;          /* Calibration set ("known GPUs with familiar layers" …). */
+    const char *interval_kind;          /* What the interval rests on, in one phrase. */
     /* Stack used instead of the requested one; NULL if the requested one was measured. */
     const char *stack_note;
     bool stack_is_measured; /* A measured stack was named. */
@@ -91,8 +94,7 @@ void prediction_limit(prediction *p, const prediction *other);
 /* Latency of a program from kernel time and host time: a smooth maximum. */
 double predict_joint_ms(double device_ms, double host_ms);
 
-/* Half the width of the interval of this level, as a multiple of that of 90 %; 0 for levels other than 50, 80, 90, 95
- * and 99. */
-double interval_scale(int percent);
+/* Returns the index of a level of the intervals; -1 for others than INTERVAL_PERCENT. */
+int interval_level(int percent);
 
 #endif

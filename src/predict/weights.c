@@ -15,14 +15,14 @@ uint32_t weights_checksum(const void *bytes, size_t size)
 }
 
 enum { RANGE_FLOATS = WORK_GROUP_COUNT * FEATURE_COUNT, FOREST_FLOATS = FOREST_GROUPS * FOREST_WIDTH * FOREST_EDGES };
-enum { MAX_FORESTS = FOREST_GROUPS * MAX_GPUS };
+enum { MAX_FORESTS = FOREST_GROUPS * MAX_GPUS, MOST_NUMBERS = 1 << 24 };
 
 size_t weights_size(const weights_header *h)
 {
     if (h->stack_count < UNKNOWN_STACKS || h->stack_count > MAX_STACKS || h->gpu_count < 1 || h->gpu_count > MAX_GPUS ||
         h->group_count != WORK_GROUP_COUNT || h->feature_count != FEATURE_COUNT || h->op_count < 1 ||
-        h->op_count > (uint32_t)aten_number_count() || h->seen_count > (1u << 24) || h->forest_count > MAX_FORESTS ||
-        h->tree_count > (1u << 20))
+        h->op_count > (uint32_t)aten_number_count() || h->seen_count > MOST_NUMBERS || h->chain_count > MOST_NUMBERS ||
+        h->graph_count > MOST_NUMBERS || h->forest_count > MAX_FORESTS || h->tree_count > (1u << 20))
         return 0;
     net_layout at = net_layout_of((int)h->op_count, (int)h->stack_count, (int)h->gpu_count);
     if (at.count != h->param_count)
@@ -30,10 +30,11 @@ size_t weights_size(const weights_header *h)
     size_t names = ((size_t)h->stack_count + h->gpu_count) * WEIGHTS_NAME;
     size_t marks = (size_t)h->stack_count + h->gpu_count * (1 + (size_t)WORK_UNITS + VIEW_NUMBERS) + h->op_count;
     marks += h->gpu_count * net_op_words((int)h->op_count);
-    size_t floats = marks + 2 * at.count + (size_t)RANGE_FLOATS * 2 + (size_t)INTERVAL_KINDS * h->stack_count;
+    size_t floats = marks + 2 * at.count + (size_t)RANGE_FLOATS * 2 + interval_floats((int)h->stack_count, (int)h->gpu_count);
     size_t forests = h->forest_count * sizeof(forest) + h->tree_count * sizeof(forest_tree);
+    size_t numbers = (size_t)h->seen_count + h->chain_count + h->graph_count;
     floats += FOREST_FLOATS;
-    return sizeof *h + names + (floats + h->seen_count) * sizeof(float) + forests;
+    return sizeof *h + names + (floats + numbers) * sizeof(float) + forests;
 }
 
 static str name_at(const char *names, size_t index)
@@ -68,11 +69,15 @@ void weights_open(const predictor *p, weights_view *view)
     n->high = n->low + RANGE_FLOATS;
     view->new_gpu = *n;
     view->new_gpu.params += h->param_count;
-    view->intervals = n->high + RANGE_FLOATS;
-    view->seen = (const uint32_t *)(const void *)(view->intervals + (size_t)INTERVAL_KINDS * h->stack_count);
-    view->seen_count = h->seen_count;
+    const float *intervals = n->high + RANGE_FLOATS;
+    view->intervals = interval_table_at(intervals, n->stack_count, n->gpu_count);
+    const uint32_t *numbers =
+        (const uint32_t *)(const void *)(intervals + interval_floats(n->stack_count, n->gpu_count));
+    view->seen = (number_list){numbers, h->seen_count};
+    view->chains = (number_list){numbers + h->seen_count, h->chain_count};
+    view->graphs = (number_list){view->chains.items + h->chain_count, h->graph_count};
     forest_set *f = &view->forests;
-    *f = (forest_set){.items = (const forest *)(const void *)(view->seen + h->seen_count),
+    *f = (forest_set){.items = (const forest *)(const void *)(view->graphs.items + h->graph_count),
                       .count = h->forest_count,
                       .tree_count = h->tree_count};
     f->edges = (const float *)(const void *)(f->items + f->count);
@@ -82,7 +87,7 @@ void weights_open(const predictor *p, weights_view *view)
 /* ---- are the numbers sound? -------------------------------------------------------------------------------------- */
 
 /* Limits far above trained values, and small enough that no layer overflows. */
-static const float MOST_PARAMETER = 1e4F, MOST_FEATURE = 1e6F, MOST_INTERVAL = 30;
+static const float MOST_PARAMETER = 1e4F, MOST_FEATURE = 1e6F;
 /* Limit of a logarithm of microseconds: nine seconds per launch. */
 static const float MOST_LOG_US = 16;
 
@@ -119,20 +124,10 @@ static bool numbers_are_sound(const net *n)
     return all_within(n->gpu_numbers, (size_t)n->gpu_count * VIEW_NUMBERS, 1e20F);
 }
 
-/* True if no interval is negative; 0 means too few hold-out rows. */
-static bool intervals_are_sound(const weights_view *v)
+static bool is_sorted(const number_list *l)
 {
-    size_t count = (size_t)INTERVAL_KINDS * (size_t)v->net.stack_count;
-    for (size_t i = 0; i < count; i++)
-        if (!(v->intervals[i] >= 0 && v->intervals[i] <= MOST_INTERVAL))
-            return false;
-    return true;
-}
-
-static bool seen_are_sorted(const weights_view *v)
-{
-    for (uint32_t i = 1; i < v->seen_count; i++)
-        if (v->seen[i] <= v->seen[i - 1])
+    for (uint32_t i = 1; i < l->count; i++)
+        if (l->items[i] <= l->items[i - 1])
             return false;
     return true;
 }
@@ -162,10 +157,10 @@ const char *weights_wrong(const weights_view *v)
         return "numbers of the GPUs in the weights are impossible";
     if (!ranges_are_sound(&v->net))
         return "feature ranges of the weights are impossible";
-    if (!intervals_are_sound(v))
+    if (!interval_is_sound(&v->intervals))
         return "intervals of the weights are impossible";
-    if (!seen_are_sorted(v))
-        return "the kernel list of the weights is not sorted";
+    if (!is_sorted(&v->seen) || !is_sorted(&v->chains) || !is_sorted(&v->graphs))
+        return "a list of kernels or graphs of the weights is not sorted";
     return forests_are_sound(&v->forests) ? NULL : "trees of the weights are inconsistent";
 }
 
@@ -224,81 +219,26 @@ const char *predictor_identity(const predictor *p, arena *a)
     return p ? arena_printf(a, "%08x", p->header.checksum).ptr : "";
 }
 
-/* ---- intervals --------------------------------------------------------------------------------------------------- */
+/* ---- lists of numbers ---------------------------------------------------------------------------------------------- */
 
-double novelty_of(double new_ideal_us, double ideal_us, double new_us, double us)
+bool number_list_has(const number_list *l, uint32_t number)
 {
-    double of_ideal = ideal_us > 0 ? new_ideal_us / ideal_us : 1, of_predicted = us > 0 ? new_us / us : 1;
-    return of_ideal > of_predicted ? of_ideal : of_predicted;
-}
-
-int novelty_bin(double share)
-{
-    return share < 0.1 ? 0 : share < 0.3 ? 1 : share < 0.6 ? 2 : 3;
-}
-
-bool weights_seen(const weights_view *v, uint32_t kin)
-{
-    const uint32_t *from = v->seen;
-    size_t count = v->seen_count;
+    const uint32_t *from = l->items;
+    size_t count = l->count;
     if (count == 0)
         return false;
     /* Hashes are uniform, so the index of each differs from its expectation by a few square roots of the count. */
-    size_t reach = (size_t)1 << (65 - __builtin_clzll(count)) / 2, guess = (size_t)((uint64_t)kin * count >> 32);
+    size_t reach = (size_t)1 << (65 - __builtin_clzll(count)) / 2, guess = (size_t)((uint64_t)number * count >> 32);
     size_t least = guess > reach ? guess - reach : 0, end = guess + reach < count ? guess + reach : count;
-    if ((least == 0 || from[least - 1] < kin) && (end == count || from[end - 1] >= kin)) {
+    if ((least == 0 || from[least - 1] < number) && (end == count || from[end - 1] >= number)) {
         from += least;
         count = end - least;
     }
     /* Bisects without branches, which would be mispredicted half of the time. */
     while (count > 1) {
         size_t half = count / 2;
-        from = from[half - 1] < kin ? from + half : from;
+        from = from[half - 1] < number ? from + half : from;
         count -= half;
     }
-    return *from == kin;
-}
-
-interval_class interval_class_of(const setting *where, uint32_t groups)
-{
-    const uint32_t convolutions = 1u << WORK_CONV | 1u << WORK_DEPTHWISE | 1u << WORK_GROUPED;
-    if (where->is_operator)
-        return groups & convolutions ? INTERVAL_CONVOLUTION : INTERVAL_OPERATOR;
-    return where->lower.mode != MODE_INFER ? INTERVAL_TRAINING
-                                           : (interval_class)(INTERVAL_EAGER + (int)where->lower.runtime);
-}
-
-double weights_interval(const weights_view *v, interval_class c, bool gpu_known, double novelty, int stack)
-{
-    int kind = interval_kind(c, gpu_known, novelty_bin(novelty));
-    size_t stacks = (size_t)v->net.stack_count;
-    float own = v->intervals[(size_t)kind * stacks + (size_t)stack];
-    float any = v->intervals[(size_t)kind * stacks + UNKNOWN];
-    return own > 0 ? own : any > 0 ? any : 1;
-}
-
-const char *interval_kind_name(bool gpu_known, double novelty)
-{
-    static const char *const NAMES[2][NOVELTY_BINS] = {
-        {"new GPUs with familiar layers", "new GPUs with some unfamiliar layers",
-         "new GPUs with many unfamiliar layers", "new GPUs with mostly unfamiliar layers"},
-        {"known GPUs with familiar layers", "known GPUs with some unfamiliar layers",
-         "known GPUs with many unfamiliar layers", "known GPUs with mostly unfamiliar layers"},
-    };
-    return NAMES[gpu_known][novelty_bin(novelty)];
-}
-
-/* Only the 90 % quantile of the errors is calibrated. The other levels scale it by ratios of quantiles: medians over
- * four tables of operators, most of whose rows were left out of training (tools/reliability.py prints them). Errors
- * have heavy tails. */
-double interval_scale(int percent)
-{
-    static const struct {
-        int percent;
-        double scale;
-    } LEVELS[] = {{50, 0.22}, {80, 0.6}, {90, 1}, {95, 1.66}, {99, 5.2}};
-    for (size_t i = 0; i < sizeof LEVELS / sizeof *LEVELS; i++)
-        if (LEVELS[i].percent == percent)
-            return LEVELS[i].scale;
-    return 0;
+    return *from == number;
 }

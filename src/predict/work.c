@@ -702,6 +702,44 @@ static const kernel *as_measured(const program *p, const kernel *k, kernel *bare
     return bare;
 }
 
+/* Number of kernels in a chain. */
+enum { CHAIN = 4 };
+
+/* Hash of what a kernel does, without sizes. Networks of one family have it in common. */
+static uint64_t style_of(const work *w, const kernel *k)
+{
+    uint64_t style = hash_mix((uint64_t)w->op + 1, (uint64_t)w->group);
+    if (k->window)
+        style = hash_mix(style, (uint64_t)k->window->size[0] << 32 | (uint64_t)k->window->stride[0] << 1 |
+                                    (uint64_t)(k->window->groups > 1));
+    return style;
+}
+
+static void add_chains(const program *p, work_list *list)
+{
+    uint64_t last[CHAIN] = {0};
+    for (int32_t i = 0, n = 0; i < p->kernels.count; i++) {
+        list->chains[i] = 0;
+        if (list->of_kernel[i] < 0)
+            continue;
+        last[n++ % CHAIN] = style_of(&list->items[list->of_kernel[i]], &p->kernels.items[i]);
+        uint64_t hash = 0;
+        for (int k = 0; k < CHAIN; k++)
+            hash = hash_mix(hash, last[(n + k) % CHAIN]);
+        list->chains[i] = (uint32_t)(hash >> 32);
+    }
+}
+
+/* A sum, so that kernels that differ only in cache reuse may be separate works or not. */
+static uint64_t graph_of(const work_list *list)
+{
+    uint64_t sum = 0;
+    for (int32_t i = 0; i < list->count; i++)
+        if (list->items[i].macs > 0)
+            sum += hash_mix(1, list->items[i].kin) * (uint64_t)list->items[i].count;
+    return sum;
+}
+
 work_list work_of_program(const program *p, arena *a)
 {
     int32_t count = p->kernels.count;
@@ -709,7 +747,8 @@ work_list work_of_program(const program *p, arena *a)
     /* Bytes touched up to the last use, indexed by storage. */
     double *touched = ARENA_ARRAY(a, double, (size_t)p->storage_count + 1);
     work_list list = {.items = arena_room(a, (size_t)count + ZEROED_AT_ONCE, sizeof *list.items),
-                      .of_kernel = arena_room(a, (size_t)count + 1, sizeof *list.of_kernel)};
+                      .of_kernel = arena_room(a, (size_t)count + 1, sizeof *list.of_kernel),
+                      .chains = arena_room(a, (size_t)count + 1, sizeof *list.chains)};
     uint64_t *alikes = arena_room(a, (size_t)count + 1, sizeof *alikes); /* Hashes of signature(), indexed by kernel. */
     op_memo ops = {0};
     log_memo logs = {.of = {0}};
@@ -751,5 +790,7 @@ work_list work_of_program(const program *p, arena *a)
         for (int32_t j = 0; j < k->output_count; j++)
             touched[p->tensors.items[k->outputs[j]].storage] = clock;
     }
+    add_chains(p, &list);
+    list.graph = graph_of(&list);
     return list;
 }

@@ -48,6 +48,9 @@ typedef struct work_list {
     work *items; /* distinct */
     int32_t count;
     int32_t *of_kernel; /* Indexed by kernel: its work; -1 for views. */
+    /* Indexed by kernel: hash of the sequence of kernels that ends with it, without sizes; 0 for views. */
+    uint32_t *chains;
+    uint64_t graph; /* Hash of the program's products and convolutions, the same for any batch. */
 } work_list;
 
 /* ceil() of a non-negative number without a library call: baseline x86-64 has no instruction for it. */

@@ -68,6 +68,7 @@ typedef struct made {
     dataset data;
     measured_row rows[EXAMPLES];
     sample samples[EXAMPLES][KERNELS];
+    sample_chain chains[EXAMPLES][1];
     sample_program programs[EXAMPLES];
 } made;
 
@@ -127,7 +128,12 @@ static void make(made *m)
         m->rows[i] = (measured_row){
             .name = STR("net"), .graph = STR("net.onnx"), .gpu = STR("a100-sxm4-40gb"), .family = STR("made")};
         sample_program *program = &m->programs[i];
-        *program = (sample_program){.samples = m->samples[i], .sample_count = KERNELS};
+        *program = (sample_program){.samples = m->samples[i],
+                                    .sample_count = KERNELS,
+                                    .chains = m->chains[i],
+                                    .chain_count = 1,
+                                    .graph = (uint64_t)i + 1};
+        m->chains[i][0] = (sample_chain){.chain = (uint32_t)(i / 3), .share = 1};
         *e = (example){.program = program,
                        .stack = UNKNOWN_STACKS,
                        .unknown_stack = net_unknown_stack(RUNTIME_EAGER),
@@ -372,7 +378,7 @@ static void same_again(void **state)
         assert_int_equal(net_host_gpu(&v.net, 1), 1);
         assert_int_equal(net_op(&v.net, 1), 1);
         assert_int_equal(net_op(&v.net, KERNELS + 1), UNKNOWN);
-        assert_true(weights_seen(&v, 11) && !weights_seen(&v, 5));
+        assert_true(number_list_has(&v.seen, 11) && !number_list_has(&v.seen, 5));
         assert_memory_not_equal(v.net.params, v.new_gpu.params, v.net.at.count * sizeof(float));
         for (size_t i = 0; i < v.net.at.count; i++) /* both were learned */
             assert_true(isfinite(v.net.params[i]) && isfinite(v.new_gpu.params[i]));
@@ -603,13 +609,19 @@ static void absurd_numbers(void **state)
         for (size_t i = 0; i < sizeof logs / sizeof *logs; i++)
             with_number(&m, bytes, size, first + logs[i] * 4, bits_of(-20), "absurd or not finite");
     }
-    size_t low = (size_t)((const char *)v.net.low - from), intervals = (size_t)((const char *)v.intervals - from);
+    size_t low = (size_t)((const char *)v.net.low - from), intervals = (size_t)((const char *)v.intervals.slopes - from);
     with_number(&m, bytes, size, low, bits_of(NAN), "feature ranges");
     with_number(&m, bytes, size, low, bits_of(1e5F), "feature ranges"); /* above the maximum */
-    with_number(&m, bytes, size, intervals, bits_of(-1), "intervals");
-    with_number(&m, bytes, size, intervals, bits_of(INFINITY), "intervals");
-    assert_true(v.seen_count > 1);
-    with_number(&m, bytes, size, (size_t)((const char *)v.seen - from), v.seen[1], "not sorted");
+    size_t multiples = (size_t)((const char *)v.intervals.multiples - from);
+    with_number(&m, bytes, size, intervals, bits_of(-31), "intervals");
+    with_number(&m, bytes, size, intervals, bits_of(NAN), "intervals");
+    with_number(&m, bytes, size, multiples, bits_of(-1), "intervals");
+    with_number(&m, bytes, size, multiples, bits_of(INFINITY), "intervals");
+    with_number(&m, bytes, size, multiples, bits_of(999), "intervals"); /* above that of the next level */
+    assert_true(v.seen.count > 1 && v.chains.count > 1 && v.graphs.count > 1);
+    const number_list *const lists[] = {&v.seen, &v.chains, &v.graphs};
+    for (int i = 0; i < 3; i++)
+        with_number(&m, bytes, size, (size_t)((const char *)lists[i]->items - from), lists[i]->items[1], "not sorted");
     with_number(&m, bytes, size, (size_t)((const char *)v.forests.edges - from), bits_of(NAN), "trees");
     unmake(&m);
 }
@@ -629,7 +641,7 @@ static void bad_weights(void **state)
     refuse(&m, copy, size, "checksum");
     copy[size / 2] ^= 1;
     copy[offsetof(weights_header, version)] ^= 1;
-    refuse(&m, copy, size, "this program reads version 8");
+    refuse(&m, copy, size, "this program reads version 9");
     copy[offsetof(weights_header, version)] ^= 1;
     copy[offsetof(weights_header, op_count) + 2] = 9;
     refuse(&m, copy, size, "other features");
