@@ -19,6 +19,7 @@ typedef struct fitting {
     double *weights; /* [row of `order`] */
     int stack_count, gpu_count;
     int size; /* unknowns: slopes, stacks, gpus */
+    double most_log; /* largest logarithm of a scale */
     double *unknowns, *gradient, *matrix;
     arena *arena;
 } fitting;
@@ -35,8 +36,8 @@ static int by_cluster(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* A cluster counts as the square root of its rows, because their errors are related. Each set counts the same: a new
- * network is as likely of a known family as of a new one. */
+/* A cluster counts as the square root of its rows, because their errors are related. Each set counts the same, but
+ * families twice: networks of families that nobody measured are what users have. */
 static void weigh(fitting *f)
 {
     const residual **sorted = ARENA_ARRAY(f->arena, const residual *, (size_t)f->count + 1);
@@ -60,7 +61,7 @@ static void weigh(fitting *f)
     }
     for (int32_t i = 0; i < f->count; i++) {
         f->order[i] = (int32_t)(sorted[i] - f->rows);
-        f->weights[i] *= all / set_count / sets[sorted[i]->set];
+        f->weights[i] *= (sorted[i]->set == SET_FAMILY ? 2 : 1) * all / set_count / sets[sorted[i]->set];
     }
 }
 
@@ -91,7 +92,7 @@ static double scale_log(const fitting *f, const residual *r)
     columns_of(f, r, columns, values);
     for (int i = 0; i < SLOPES + 2; i++)
         sum += f->unknowns[columns[i]] * values[i];
-    return fmin(fmax(sum, -9), 3);
+    return fmin(fmax(sum, INTERVAL_LEAST_LOG), f->most_log);
 }
 
 /* Solves matrix * x = gradient in place, by Cholesky's decomposition. */
@@ -153,14 +154,35 @@ static void step(fitting *f, int without)
         f->unknowns[i] -= f->gradient[i];
 }
 
+static int by_number(const void *a, const void *b)
+{
+    double x = *(const double *)a, y = *(const double *)b;
+    return x < y ? -1 : x > y;
+}
+
+/* Returns the scale that few rows exceed: traits far from those of any row must not make it absurd. */
+static double usual_most(const fitting *f, int without)
+{
+    static const double FEW = 0.01;
+    double *logs = ARENA_ARRAY(f->arena, double, (size_t)f->count + 1);
+    size_t n = 0;
+    for (int32_t i = 0; i < f->count; i++)
+        if ((int)part_of(&f->rows[f->order[i]]) != without)
+            logs[n++] = scale_log(f, &f->rows[f->order[i]]);
+    qsort(logs, n, sizeof *logs, by_number);
+    return n > 0 ? logs[n - 1 - (size_t)(FEW * (double)n)] : INTERVAL_MOST_LOG;
+}
+
 /* Fits the unknowns without a part of the clusters; -1: with all. */
 static void fit_scale(fitting *f, int without)
 {
     enum { STEPS = 24 };
     memset(f->unknowns, 0, (size_t)f->size * sizeof *f->unknowns);
     f->unknowns[0] = -3;
+    f->most_log = INTERVAL_MOST_LOG;
     for (int i = 0; i < STEPS; i++)
         step(f, without);
+    f->most_log = usual_most(f, without);
 }
 
 /* ---- the multiples ----------------------------------------------------------------------------------------------- */
@@ -256,7 +278,8 @@ static void fit_model(fitting *f, int model, bool owns_rows, float *table, float
     }
     fit_scale(f, -1);
     size_t stacks = (size_t)f->stack_count, gpus = (size_t)f->gpu_count;
-    float *slopes = table + (size_t)model * SLOPES, *of_stacks = table + (size_t)INTERVAL_MODELS * SLOPES;
+    float *slopes = table + (size_t)model * INTERVAL_ROW, *of_stacks = table + (size_t)INTERVAL_MODELS * INTERVAL_ROW;
+    slopes[INTERVAL_ROW - 1] = (float)f->most_log;
     float *of_gpus = of_stacks + INTERVAL_MODELS * stacks, *of_levels = of_gpus + INTERVAL_MODELS * gpus;
     for (int i = 0; i < f->size; i++)
         *(i < SLOPES                    ? &slopes[i]

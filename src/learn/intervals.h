@@ -4,13 +4,16 @@
 
 #include "predict/interval.h"
 
+/* Why rows are held out. */
+enum { SET_GPU, SET_FAMILY, SET_ARCHITECTURE, SET_SETTING, SET_SHAPE };
+
 /* Prediction error of a hold-out row, and what its interval may depend on. */
 typedef struct residual {
     int32_t example;
     int16_t stack, gpu; /* as predicted */
     uint8_t model, graph;
     uint8_t stage;     /* the training that held it out (learn_stage) */
-    uint8_t set;       /* why it was held out; sets weigh the same */
+    uint8_t set;       /* why it was held out */
     uint8_t is_hidden; /* once more, with its stack hidden: most users name none */
     uint32_t cluster;  /* rows with related errors: those of a family, or of an operator's shape */
     float error;       /* log(predicted / measured) */

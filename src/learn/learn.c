@@ -388,10 +388,13 @@ static bool train_stage(lessons *l, learn_stage stage, int from_epoch)
     return true;
 }
 
-/* Sets of hold-out rows that weigh the same. */
 static uint8_t set_of(const char *why)
 {
-    static const char *const SETS[] = {"gpu", "family", "architecture", "setting", "shape"};
+    static const char *const SETS[] = {[SET_GPU] = "gpu",
+                                       [SET_FAMILY] = "family",
+                                       [SET_ARCHITECTURE] = "architecture",
+                                       [SET_SETTING] = "setting",
+                                       [SET_SHAPE] = "shape"};
     uint8_t set = 0;
     while (strcmp(why, SETS[set]) != 0)
         set++;

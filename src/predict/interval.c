@@ -70,13 +70,13 @@ uint32_t interval_print(uint64_t of, interval_class c)
 size_t interval_floats(int stack_count, int gpu_count)
 {
     return (size_t)INTERVAL_MODELS *
-           (1 + (size_t)INTERVAL_TRAITS + (size_t)stack_count + (size_t)gpu_count + GRAPH_KINDS * INTERVAL_LEVELS);
+           ((size_t)INTERVAL_ROW + (size_t)stack_count + (size_t)gpu_count + GRAPH_KINDS * INTERVAL_LEVELS);
 }
 
 interval_table interval_table_at(const float *floats, int stack_count, int gpu_count)
 {
     interval_table t = {.slopes = floats, .stack_count = stack_count, .gpu_count = gpu_count};
-    t.stacks = t.slopes + (size_t)INTERVAL_MODELS * (1 + INTERVAL_TRAITS);
+    t.stacks = t.slopes + (size_t)INTERVAL_MODELS * INTERVAL_ROW;
     t.gpus = t.stacks + (size_t)INTERVAL_MODELS * (size_t)stack_count;
     t.multiples = t.gpus + (size_t)INTERVAL_MODELS * (size_t)gpu_count;
     return t;
@@ -100,14 +100,13 @@ bool interval_is_sound(const interval_table *t)
 
 static double scale_log(const interval_table *t, int model, int stack, int gpu, const float *traits)
 {
-    const float *slopes = t->slopes + (size_t)model * (1 + INTERVAL_TRAITS);
+    const float *slopes = t->slopes + (size_t)model * INTERVAL_ROW;
     double sum = (double)slopes[0];
     for (int i = 0; i < INTERVAL_TRAITS; i++)
         sum += (double)(slopes[1 + i] * traits[i]);
     sum += (double)t->stacks[(size_t)model * (size_t)t->stack_count + (size_t)stack];
     sum += (double)t->gpus[(size_t)model * (size_t)t->gpu_count + (size_t)gpu];
-    /* From a hundredth of a percent to a factor of twenty. */
-    return fmin(fmax(sum, -9), 3);
+    return fmin(fmax(sum, INTERVAL_LEAST_LOG), (double)slopes[INTERVAL_ROW - 1]);
 }
 
 static void halves_of(const interval_table *t, int model, interval_graph graph, int stack, int gpu,

