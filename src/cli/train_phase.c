@@ -146,7 +146,7 @@ int train_phase_main(int argc, char **argv)
         DIMENSION_OPTIONS(&args.dimensions),
         TEXT_OPTION("precision", &t->settings.precision, "NAME", "as in `sooth predict`; amp by default"),
         TEXT_OPTION("layout", &t->settings.layout, "nchw|nhwc", "memory layout of images"),
-        TEXT_OPTION("runtime", &t->settings.runtime, "NAME", "eager (default); others as far as they can train"),
+        TEXT_OPTION("runtime", &t->settings.runtime, "NAME", "eager (default) or inductor: torch.compile"),
         TEXT_OPTION("optimizer", &t->settings.optimizer, "NAME",
                     "sgd-momentum (default), sgd, sgd-nesterov, adam, adamw, none"),
         TEXT_OPTION("stack", &t->settings.stack, "NAME",

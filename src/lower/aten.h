@@ -33,6 +33,7 @@ typedef enum aten_compiled {
     COMPILED_RESAMPLE, /* formula that also loads neighbouring elements */
     COMPILED_MOVE,     /* each element comes from another position */
     COMPILED_WINDOW,   /* pooling; written out if the window is small */
+    COMPILED_WINDOW_GRADIENT,
     COMPILED_REDUCTION,
     COMPILED_ROW_NORM, /* over the last dimensions */
     COMPILED_GROUP_NORM,
@@ -46,6 +47,7 @@ typedef enum aten_compiled {
 enum {
     READS_TWICE = 1,   /* a formula that uses its input twice */
     NEEDS_BUFFERS = 2, /* inputs must be stored in buffers, because a library reads them */
+    RECOMPUTED = 4,    /* a move that the backward part of a compiled training step may compute again */
 };
 
 struct backward; /* train/backward.h */

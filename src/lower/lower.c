@@ -46,8 +46,9 @@ bool kernel_is_compiled(const kernel *k)
 
 static program *lower_for_runtime(sooth_model *model, const lower_options *options, arena *a)
 {
-    if (options->runtime != RUNTIME_EAGER && options->mode != MODE_INFER)
-        fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED, "training needs eager PyTorch: omit --runtime or --mode");
+    if (options->runtime == RUNTIME_ENGINE && options->mode != MODE_INFER)
+        fail_with(&model->fail, SOOTH_ERROR_UNSUPPORTED,
+                  "engines do not train: use --runtime eager or inductor, or drop --mode");
     if (options->runtime == RUNTIME_ENGINE)
         return lower_engine(model, options, a);
     if (options->precision >= PRECISION_INT8)

@@ -98,9 +98,13 @@ static void print_json(const program *p, const kernel *k)
         printf("%s\"%s\"", i ? "," : "", k->fused[i]);
     if (k->loops.reduced)
         printf("],\"loops\":[%d,%d,%d,%d", k->loops.loads, k->loops.scattered, k->loops.gathered, k->loops.turned);
-    printf("],\"macs\":%lld,\"flops\":%lld,\"bytes_read\":%lld,\"bytes_written\":%lld,\"repeat\":%lld}\n",
+    printf("],\"macs\":%lld,\"flops\":%lld,\"bytes_read\":%lld,\"bytes_written\":%lld,\"repeat\":%lld,\"storages\":[",
            (long long)k->macs, (long long)k->flops, (long long)k->bytes_read, (long long)k->bytes_written,
            (long long)k->repeat);
+    for (int i = 0; i < k->input_count + k->output_count; i++) /* Numbers of the inputs' memory, then the outputs'. */
+        printf("%s%d", i ? "," : "",
+               p->tensors.items[i < k->input_count ? k->inputs[i] : k->outputs[i - k->input_count]].storage);
+    printf("]}\n");
 }
 
 /* ---- running ----------------------------------------------------------------------------------------------------- */

@@ -380,7 +380,7 @@ static tensor_id placed(fusion *f, tensor_id seen, const access *layout)
 }
 
 /* Returns the tensor of a whole buffer and caches it. */
-static tensor_id whole(fusion *f, int32_t buffer)
+tensor_id fusion_tensor_of(fusion *f, int32_t buffer)
 {
     fuse_buffer *b = &f->buffers.items[buffer];
     if (b->placed == 0)
@@ -391,7 +391,7 @@ static tensor_id whole(fusion *f, int32_t buffer)
 /* Returns the operand of a library call. A buffer inside a concatenation is a part of the larger buffer. */
 static tensor_id seen_by_call(fusion *f, const fuse_read *r)
 {
-    tensor_id all = whole(f, r->buffer);
+    tensor_id all = fusion_tensor_of(f, r->buffer);
     if (r->tensor == f->buffers.items[r->buffer].tensor)
         return all;
     tensor_id seen = placed(f, r->tensor, &f->buffers.items[r->buffer].layout);
@@ -443,17 +443,18 @@ static void emit_call(fusion *f, const fuse_node *n)
 {
     kernel *k = ARENA_PUSH(f->arena, &f->out->kernels);
     *k = *n->call;
-    tensor_id *held = ARENA_ARRAY(f->arena, tensor_id, (size_t)n->read_count + 1);
+    tensor_id *held = ARENA_ARRAY(f->arena, tensor_id, (size_t)n->read_count + MAX_NODE_WRITES);
     k->bytes_read = 0;
     for (int i = 0; i < n->read_count; i++) {
         held[i] = seen_by_call(f, &n->reads[i]);
         k->bytes_read = add_saturated(k->bytes_read, touched_bytes(f, &n->reads[i]));
     }
-    held[n->read_count] = whole(f, n->writes[0]);
+    for (int i = 0; i < n->write_count; i++)
+        held[n->read_count + i] = fusion_tensor_of(f, n->writes[i]);
     k->input_count = n->read_count;
     k->inputs = held;
     k->outputs = held + n->read_count;
-    k->output_count = 1;
+    k->output_count = n->write_count;
     if (n->read_count > 0)
         emit_hidden_copy(f, held[0], n->call);
 }
@@ -518,7 +519,7 @@ static int collect_inputs(const joiner *j, int32_t g, tensor_id *held, kernel *k
     for (int at = 0; at < count; at++)
         k->bytes_read = add_saturated(k->bytes_read, bytes_of_input(j, g, buffers[at]));
     for (int at = 0; at < count; at++)
-        held[at] = whole(f, buffers[at]);
+        held[at] = fusion_tensor_of(f, buffers[at]);
     return count;
 }
 
@@ -539,7 +540,7 @@ static int32_t written_by(const joiner *j, int32_t g)
 /* One map is NCHW and the other NHWC; fused, one would be read against its memory order. */
 static bool lies_otherwise(fusion *f, int32_t read, int32_t written)
 {
-    tensor_id x = whole(f, read), y = whole(f, written);
+    tensor_id x = fusion_tensor_of(f, read), y = fusion_tensor_of(f, written);
     extent from = extent_of(&f->out->tensors.items[x]), to = extent_of(&f->out->tensors.items[y]);
     bool are_maps = from.rank == 4 && to.rank == 4 && from.dims[1] > 1 && from.dims[2] > 1 && to.dims[1] > 1;
     return are_maps && extent_suggests_channels_last(&from) != extent_suggests_channels_last(&to);
@@ -608,7 +609,7 @@ static void emit_group(const joiner *j, int32_t g)
         for (int i = 0; i < node->write_count; i++)
             if (is_read_outside(j, node->writes[i], g)) {
                 k.bytes_written = add_saturated(k.bytes_written, f->buffers.items[node->writes[i]].bytes);
-                held[k.input_count + k.output_count++] = whole(f, node->writes[i]);
+                held[k.input_count + k.output_count++] = fusion_tensor_of(f, node->writes[i]);
             }
         for (int i = 0; i < node->op_count; i++) {
             int at = 0;
@@ -645,7 +646,7 @@ static void place_parts(fusion *f)
         const fuse_node *n = &f->nodes.items[i];
         if (n->kind != FUSE_JOIN)
             continue;
-        tensor_id joined = whole(f, n->writes[0]); /* May move the array of tensors. */
+        tensor_id joined = fusion_tensor_of(f, n->writes[0]); /* May move the array of tensors. */
         for (int k = 0; k < n->read_count; k++) {
             fuse_buffer *part = &f->buffers.items[n->reads[k].buffer];
             placed_tensor made = f->out->tensors.items[part->tensor];

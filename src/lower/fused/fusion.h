@@ -6,7 +6,7 @@
 
 #include "lower/fused/access.h"
 
-enum { NO_FUSE_NODE = -1, MAX_NODE_WRITES = 3 };
+enum { NO_FUSE_NODE = -1, MAX_NODE_WRITES = 4 };
 
 typedef struct fuse_buffer {
     tensor_id tensor; /* Shape, type and strides in the eager program. */
@@ -63,5 +63,7 @@ typedef struct fusion {
 
 /* Fuses the nodes and appends their kernels to `out`. */
 void fusion_emit(fusion *f);
+/* Returns the tensor of a buffer, with the strides of its memory. */
+tensor_id fusion_tensor_of(fusion *f, int32_t buffer);
 
 #endif

@@ -71,7 +71,13 @@ static int32_t box_of_first(inductor *c, tensor_id t)
         tensor_id whole = c->first[tensor_at(c, t)->storage];
         *b = inductor_add_box(c, whole);
         c->boxes.items[*b].buffer = inductor_add_buffer(c, whole, NO_FUSE_NODE);
-        c->f.buffers.items[c->boxes.items[*b].buffer].is_fixed = true;
+        fuse_buffer *made = &c->f.buffers.items[c->boxes.items[*b].buffer];
+        made->is_fixed = true;
+        int32_t storage = tensor_at(c, t)->storage;
+        if (c->kept && storage < c->kept_count && c->kept[storage].placed) { /* Another part wrote it. */
+            made->layout = c->kept[storage].layout;
+            made->placed = c->kept[storage].placed;
+        }
     }
     return *b;
 }
@@ -410,28 +416,35 @@ static fuse_read read_for_call(inductor *c, tensor_id t, bool last)
         .buffer = b->buffer, .times = 1, .tensor = seen, .at = inductor_walk_operand(c, &x, order, x.at.rank)};
 }
 
-/* Adds a library call or a concatenation. The layout of its result is fixed. */
+/* Adds a library call or a concatenation. The layout of its results is fixed. */
 static void add_fixed(inductor *c, fuse_kind kind, fuse_read *reads, int count, bool is_last)
 {
-    tensor_id t = c->k->outputs[0];
-    int32_t b = inductor_add_box(c, t), buffer = inductor_add_buffer(c, t, c->f.nodes.count);
-    c->boxes.items[b].buffer = buffer;
-    c->boxes.items[b].reads_all = c->boxes.items[b].op_total = 1;
-    c->f.buffers.items[buffer].is_fixed = true;
-    if (is_last && tensor_at(c, t)->rank == 4)
-        c->f.buffers.items[buffer].layout = last_layout(c, &c->boxes.items[b].own);
+    int results = c->trains && c->k->output_count < MAX_NODE_WRITES ? c->k->output_count
+                  : c->trains                                       ? MAX_NODE_WRITES
+                                                                    : 1;
+    int32_t number = c->f.nodes.count, writes[MAX_NODE_WRITES] = {0};
+    for (int i = 0; i < results; i++) {
+        tensor_id t = c->k->outputs[i];
+        int32_t b = inductor_add_box(c, t);
+        writes[i] = c->boxes.items[b].buffer = inductor_add_buffer(c, t, number);
+        c->boxes.items[b].reads_all = c->boxes.items[b].op_total = 1;
+        c->f.buffers.items[writes[i]].is_fixed = true;
+        if (is_last && tensor_at(c, t)->rank == 4)
+            c->f.buffers.items[writes[i]].layout = last_layout(c, &c->boxes.items[b].own);
+        inductor_set_tensor(c, t, b);
+    }
     fuse_node *n = inductor_add_node(c, kind);
     n->call = c->k;
     n->reads = reads;
     n->read_count = count;
-    n->writes[n->write_count++] = buffer;
-    inductor_set_tensor(c, t, b);
+    n->write_count = results;
+    memcpy(n->writes, writes, sizeof writes);
 }
 
 void inductor_call_library(inductor *c)
 {
     const kernel *k = c->k;
-    bool is_conv = strcmp(k->op, "convolution") == 0, last = is_conv && c->is_last;
+    bool is_conv = is_op(k, "convolution"), last = (is_conv || is_op(k, "convolution_backward")) && c->is_last;
     int32_t count = k->input_count;
     fuse_read *reads = ARENA_ARRAY(c->arena, fuse_read, (size_t)count + 1);
     if (is_conv && count > 2) { /* The bias sum becomes part of the next loop. */
@@ -452,7 +465,7 @@ void inductor_join_buffers(inductor *c, fuse_read *reads, int count, bool is_las
 /* ---- the whole --------------------------------------------------------------------------------------------------- */
 
 /* Returns the number of nodes that the operator has in the compiler's graph after decomposition. */
-static int32_t graph_nodes(const kernel *k)
+int32_t inductor_graph_nodes(const kernel *k)
 {
     static const struct {
         const char *op;
@@ -479,7 +492,7 @@ static bool chooses_last(const inductor *c)
     double nodes = 0, convolutions = 0, all = 0, weighted = 0;
     for (int32_t i = 0; i < c->in->kernels.count; i++) {
         const kernel *k = &c->in->kernels.items[i];
-        nodes += graph_nodes(k);
+        nodes += inductor_graph_nodes(k);
         for (int n = 0; n < k->input_count; n++)
             nodes += tensor_at(c, k->inputs[n])->is_weight;
         if (!is_op(k, "convolution"))
@@ -606,7 +619,7 @@ static void find_near(inductor *c)
     for (int32_t i = c->in->kernels.count - 1; i >= 0; i--) {
         const kernel *k = &c->in->kernels.items[i];
         tensor_id t = k->outputs[0];
-        bool is_conv = is_op(k, "convolution");
+        bool is_conv = is_op(k, "convolution") || is_op(k, "convolution_backward");
         last = is_conv && last == NO_BOX ? i : last;
         c->is_near[i] = is_conv;
         for (int32_t u = c->user_start[t]; !is_conv && !is_op(k, "bmm") && u < c->user_start[t + 1]; u++)
@@ -616,6 +629,16 @@ static void find_near(inductor *c)
         tensor_id t = c->in->kernels.items[i].outputs[0];
         for (int32_t u = c->user_start[t]; c->is_near[i] && u < c->user_start[t + 1]; u++)
             c->is_near[c->users[u]] |= !is_op(&c->in->kernels.items[c->users[u]], "bmm");
+    }
+}
+
+/* Marks what the kernels of a training step's part write for others. */
+static void find_kept(inductor *c, const bool *is_kept)
+{
+    for (int32_t i = 0; i < c->in->kernels.count; i++) {
+        const kernel *k = &c->in->kernels.items[i];
+        for (int n = 0; n < k->output_count && !(k->flags & KERNEL_VIEW); n++)
+            c->is_output[k->outputs[n]] = is_kept[tensor_at(c, k->outputs[n])->storage];
     }
 }
 
@@ -666,60 +689,95 @@ static void settle(inductor *c, tensor_id t)
     }
 }
 
-program *lower_inductor(sooth_model *model, const lower_options *options, arena *a)
+/* Lowers the kernels of c->in to loops and calls. */
+static void lower_all(inductor *c)
 {
-    program *in = lower_eager(model, options, a);
-    inductor_batch_turned_products(in, a);
+    for (int32_t i = 0; i < c->in->kernels.count; i++) {
+        c->k = &c->in->kernels.items[i];
+        if (c->is_dropped[i])
+            continue;
+        c->prefers_last = c->is_last && c->is_near[i];
+        if (c->k->flags & KERNEL_VIEW)
+            settle_under_view(c, c->k->outputs[0]);
+        lower_kernel(c);
+        for (int n = 0; n < (c->trains ? c->k->output_count : 1); n++)
+            settle(c, c->k->outputs[n]);
+    }
+}
+
+/* Remembers where the part put a tensor that others read. */
+static void note_kept(inductor *c, int32_t storage, int32_t buffer)
+{
+    if (c->kept && storage < c->kept_count)
+        c->kept[storage] = (inductor_kept){c->f.buffers.items[buffer].layout, 1 + fusion_tensor_of(&c->f, buffer)};
+}
+
+void inductor_compile(inductor *c, program *in, program *out, const bool *is_kept)
+{
+    arena *a = c->arena;
+    size_t tensors = (size_t)in->tensors.count + 2;
+    c->f = (fusion){.arena = a, .out = out};
+    c->in = in;
+    c->boxes.items = NULL;
+    c->boxes.count = c->boxes.capacity = 0;
+    c->box_of_storage = ARENA_ARRAY(a, int32_t, (size_t)in->storage_count + 1);
+    c->first = ARENA_ARRAY(a, tensor_id, (size_t)in->storage_count + 1);
+    c->same = ARENA_ARRAY(a, tensor_id, tensors);
+    c->part = ARENA_ARRAY(a, int32_t, tensors);
+    c->user_start = ARENA_ARRAY(a, int32_t, tensors);
+    c->is_dropped = ARENA_ARRAY(a, bool, (size_t)in->kernels.count + 1);
+    c->is_near = ARENA_ARRAY(a, bool, (size_t)in->kernels.count + 1);
+    c->is_output = ARENA_ARRAY(a, bool, tensors);
+    ARENA_RESERVE(a, &c->boxes, (size_t)in->storage_count + 1);
+    ARENA_RESERVE(a, &c->f.buffers, (size_t)in->storage_count + 1);
+    ARENA_RESERVE(a, &c->f.nodes, (size_t)in->kernels.count + 1);
+    for (int32_t i = 0; i < in->storage_count; i++)
+        c->box_of_storage[i] = NO_BOX;
+    for (tensor_id t = in->tensors.count - 1; t >= 0; t--)
+        c->first[in->tensors.items[t].storage] = t;
+    if (!c->trains)
+        c->is_last = chooses_last(c);
+    find_equal(c);
+    if (is_kept)
+        find_kept(c, is_kept);
+    else
+        find_outputs(c);
+    drop_idle_views(c);
+    index_users(c);
+    find_near(c);
+    lower_all(c);
+    for (tensor_id t = 0; t < in->tensors.count; t++) {
+        int32_t b = c->box_of_storage[in->tensors.items[t].storage];
+        if (!c->is_output[t] || b == NO_BOX)
+            continue;
+        inductor_realize(c, b);
+        c->f.buffers.items[c->boxes.items[b].buffer].is_output = true;
+    }
+    fusion_emit(&c->f);
+    for (int32_t s = 0; is_kept && s < in->storage_count; s++)
+        if (is_kept[s] && c->box_of_storage[s] != NO_BOX)
+            note_kept(c, s, c->boxes.items[c->box_of_storage[s]].buffer);
+}
+
+program *inductor_program(const program *in, arena *a)
+{
     program *out = ARENA_NEW(a, program);
     out->tensors = in->tensors;
     out->storage_count = in->storage_count;
     out->unknown_count = in->unknown_count;
     out->has_packed_weights = in->has_packed_weights;
     out->most_multiprocessors = UINT16_MAX;
-    size_t tensors = (size_t)in->tensors.count + 2;
-    inductor c = {.f = {.arena = a, .out = out},
-                  .model = model,
-                  .in = in,
-                  .options = options,
-                  .arena = a,
-                  .box_of_storage = ARENA_ARRAY(a, int32_t, (size_t)in->storage_count + 1),
-                  .first = ARENA_ARRAY(a, tensor_id, (size_t)in->storage_count + 1),
-                  .same = ARENA_ARRAY(a, tensor_id, tensors),
-                  .part = ARENA_ARRAY(a, int32_t, tensors),
-                  .user_start = ARENA_ARRAY(a, int32_t, tensors),
-                  .is_dropped = ARENA_ARRAY(a, bool, (size_t)in->kernels.count + 1),
-                  .is_near = ARENA_ARRAY(a, bool, (size_t)in->kernels.count + 1),
-                  .is_output = ARENA_ARRAY(a, bool, tensors)};
-    ARENA_RESERVE(a, &c.boxes, (size_t)in->storage_count + 1);
-    ARENA_RESERVE(a, &c.f.buffers, (size_t)in->storage_count + 1);
-    ARENA_RESERVE(a, &c.f.nodes, (size_t)in->kernels.count + 1);
-    for (int32_t i = 0; i < in->storage_count; i++)
-        c.box_of_storage[i] = NO_BOX;
-    for (tensor_id t = in->tensors.count - 1; t >= 0; t--)
-        c.first[in->tensors.items[t].storage] = t;
-    c.is_last = chooses_last(&c);
-    find_equal(&c);
-    find_outputs(&c);
-    drop_idle_views(&c);
-    index_users(&c);
-    find_near(&c);
-    for (int32_t i = 0; i < in->kernels.count; i++) {
-        c.k = &in->kernels.items[i];
-        if (c.is_dropped[i])
-            continue;
-        c.prefers_last = c.is_last && c.is_near[i];
-        if (c.k->flags & KERNEL_VIEW)
-            settle_under_view(&c, c.k->outputs[0]);
-        lower_kernel(&c);
-        settle(&c, c.k->outputs[0]);
-    }
-    for (tensor_id t = 0; t < in->tensors.count; t++) {
-        int32_t b = c.box_of_storage[in->tensors.items[t].storage];
-        if (!c.is_output[t] || b == NO_BOX)
-            continue;
-        inductor_realize(&c, b);
-        c.f.buffers.items[c.boxes.items[b].buffer].is_output = true;
-    }
-    fusion_emit(&c.f);
+    return out;
+}
+
+program *lower_inductor(sooth_model *model, const lower_options *options, arena *a)
+{
+    program *in = lower_eager(model, options, a);
+    if (options->mode != MODE_INFER)
+        return inductor_train(model, options, in, a);
+    inductor_batch_turned_products(in, a);
+    program *out = inductor_program(in, a);
+    inductor c = {.model = model, .options = options, .arena = a};
+    inductor_compile(&c, in, out, NULL);
     return out;
 }

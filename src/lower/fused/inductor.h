@@ -35,8 +35,17 @@ typedef struct operand {
     extent at;
 } operand;
 
+/* Where one part of a training step put a tensor that another part reads. */
+typedef struct inductor_kept {
+    access layout;
+    tensor_id placed; /* 1 + the tensor; 0 if no part wrote it. */
+} inductor_kept;
+
 typedef struct inductor {
     fusion f;
+    bool trains;         /* The kernels are a part of a training step. */
+    inductor_kept *kept; /* Indexed by storage; NULL for inference. */
+    int32_t kept_count;
     sooth_model *model;
     const program *in;
     const lower_options *options;
@@ -75,6 +84,18 @@ static inline bool is_op(const kernel *k, const char *op)
 {
     return k->op[0] == op[0] && strcmp(k->op, op) == 0;
 }
+
+/* ---- whole programs ---------------------------------------------------------------------------------------------- */
+
+/* Returns a program without kernels that has the tensors of `in`. */
+program *inductor_program(const program *in, arena *a);
+/* Lowers the kernels of `in` and appends the result to `out`. `is_kept`, indexed by storage, marks what readers outside
+ * of `in` need; NULL for inference: the network's outputs. */
+void inductor_compile(inductor *c, program *in, program *out, const bool *is_kept);
+/* Compiles an eager training program in two parts (inductor_train.c). */
+program *inductor_train(sooth_model *model, const lower_options *options, program *in, arena *a);
+/* Number of nodes that the operator has in the compiler's graph after decomposition. */
+int32_t inductor_graph_nodes(const kernel *k);
 
 /* ---- inside: shared by inductor.c and inductor_reduce.c ---------------------------------------------------------- */
 

@@ -6,6 +6,8 @@
 
 /* Values of unroll_reductions_threshold and max_pointwise_cat_inputs in PyTorch's torch/_inductor/config.py. */
 enum { MAX_UNROLLED = 8, MAX_JOINED = 8 };
+/* Windows with more elements are library calls, as in max_pool2d of torch/_inductor/lowering.py. */
+enum { MAX_TAPS = 25 };
 
 /* ---- small helpers ----------------------------------------------------------------------------------------------- */
 
@@ -113,7 +115,7 @@ static void lower_pool(inductor *c)
     inductor_operand_of(c, c->k->inputs[0], &x);
     if (c->boxes.items[x.box].reads_all > 1)
         inductor_realize(c, x.box);
-    if (taps > 25) { /* as in max_pool2d and avg_pool2d of torch/_inductor/lowering.py */
+    if (taps > MAX_TAPS) {
         inductor_call_library(c);
         return;
     }
@@ -143,8 +145,48 @@ static int64_t count_reduced(const extent *x, const bool *is_reduced)
     return n;
 }
 
+/* Lowers reductions of one loop over all operands, such as the sums in a norm's gradient. */
+static void lower_sums(inductor *c)
+{
+    operand in[MAX_OPERANDS];
+    int count = gather_operands(c, in), outputs = c->k->output_count < MAX_NODE_WRITES ? c->k->output_count : 1;
+    extent full = in[0].at, out = output_extent(c);
+    bool is_reduced[MAX_PLACED_RANK];
+    find_reduced(&full, &out, is_reduced);
+    int32_t first = inductor_make_reduction(c, c->k->op, &full, is_reduced, &out, output_dtype(c), in, count, outputs);
+    for (int i = 0; i < outputs; i++)
+        inductor_set_tensor(c, c->k->outputs[i], first + i);
+}
+
+/* Lowers the gradient of a pooling: each element gathers from the windows that contain it, and with them the positions
+ * of the maxima if there are any. */
+static void lower_pool_gradient(inductor *c)
+{
+    const kernel_window *w = c->k->window;
+    operand in[MAX_OPERANDS];
+    int64_t windows = 1;
+    for (int i = 0; w && i < w->rank; i++) {
+        int64_t step = w->stride[i] > 0 ? w->stride[i] : 1;
+        windows = mul_wrapping(windows, (w->size[i] + step - 1) / step);
+    }
+    bool is_max = is_op(c->k, "max_pool2d_with_indices_backward");
+    if (!w || w->rank != 2 || windows < 1 || windows > MAX_TAPS || c->k->input_count != (is_max ? 2 : 1)) {
+        inductor_call_library(c);
+        return;
+    }
+    int count = gather_operands(c, in);
+    inductor_mark_reuse(c, in[0].box, (int)windows);
+    gather_operands(c, in);
+    extent out = output_extent(c);
+    finish(c, inductor_make_scattered(c, c->k->op, &out, output_dtype(c), in, count, (int)windows, false));
+}
+
 static void lower_reduction(inductor *c)
 {
+    if (c->trains && (c->k->input_count > 1 || c->k->output_count > 1)) {
+        lower_sums(c);
+        return;
+    }
     operand x;
     inductor_operand_of(c, c->k->inputs[0], &x);
     extent out = output_extent(c);
@@ -403,6 +445,9 @@ static void lower_as(inductor *c, const aten_op *op)
     case COMPILED_JOIN:
         lower_join(c);
         return;
+    case COMPILED_WINDOW_GRADIENT:
+        lower_pool_gradient(c);
+        return;
     default:
         break;
     }
@@ -427,6 +472,11 @@ void lower_kernel(inductor *c)
     }
     if (k->flags & KERNEL_VIEW || (k->flags & KERNEL_HIDDEN && is_op(k, "clone")))
         return;
+    if (k->input_count == 0 && c->trains) {
+        extent out = output_extent(c);
+        finish(c, inductor_make_pointwise(c, k->op, &out, output_dtype(c), NULL, 0, 1));
+        return;
+    }
     if (k->input_count == 0 || k->flags & KERNEL_UNKNOWN || op->compiled == COMPILED_CALL)
         inductor_call_library(c);
     else if (k->flags & KERNEL_HIDDEN || (op->compiled == COMPILED_BATCH_NORM && k->input_count > 2))

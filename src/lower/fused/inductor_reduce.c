@@ -2,7 +2,7 @@
  * does. */
 #include "lower/fused/inductor.h"
 
-enum { MAX_PASSES = 4 };
+enum { MAX_PASSES = 4, VARIANCE_PARTS = 3 /* mean, squares and count of Welford's method */ };
 
 /* Returns the divisor of `n` that is nearest to `to`, if their distance is below `reach`; otherwise 0. */
 static int64_t nearest_divisor(int64_t n, int64_t to, int64_t reach)
@@ -161,14 +161,16 @@ int32_t inductor_make_reduction(inductor *c, const char *op, const extent *full,
         shape.flops = add_saturated(shape.flops, b->buffer == NO_BOX ? b->flops : 0);
     }
     inductor_keep_ops(c, &shape.ops, &shape.op_count, op, in, count);
-    bool is_variance = output_count == 2 && strcmp(op, "_softmax") != 0 && strcmp(op, "_log_softmax") != 0;
-    split_reduction(c, &shape, &l, is_variance ? MAX_NODE_WRITES : output_count, 0);
+    bool is_variance =
+        output_count == 2 && strcmp(op, "_softmax") != 0 && strcmp(op, "_log_softmax") != 0 && strcmp(op, "sum") != 0;
+    split_reduction(c, &shape, &l, is_variance ? VARIANCE_PARTS : output_count, 0);
     int32_t first = c->boxes.count, node = c->f.nodes.count, writes[MAX_NODE_WRITES] = {0};
     for (int i = 0; i < output_count; i++) {
-        extent result = extent_of(tensor_at(c, c->k->outputs[0]));
-        bool is_result = output_count == 1 && tensor_at(c, c->k->outputs[0])->dtype == type &&
-                         extent_elements(&result) == extent_elements(out);
-        tensor_id t = is_result ? c->k->outputs[0] : inductor_new_tensor(c, out, type);
+        bool may = output_count == 1 || output_count == c->k->output_count;
+        tensor_id own = c->k->outputs[may ? i : 0];
+        extent result = extent_of(tensor_at(c, own));
+        bool is_result = may && tensor_at(c, own)->dtype == type && extent_elements(&result) == extent_elements(out);
+        tensor_id t = is_result ? own : inductor_new_tensor(c, out, type);
         int32_t b = inductor_add_box(c, t);
         writes[i] = inductor_add_buffer(c, t, node);
         c->boxes.items[b].buffer = writes[i];
