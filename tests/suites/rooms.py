@@ -19,7 +19,7 @@ INCLUDE = re.compile(r'#include "([^"]+)"')
 # Reports use the public interface only.
 PUBLIC_ONLY = {"report": {"base", "report"}}
 # Prefixes of a room's names, where the room declares them: the room itself or one of its parts.
-PREFIXES = {"lower": ("lower", "aten", "eager", "back", "inductor", "engine", "fusion", "access", "extent", "layout", "kernel", "repeats", "single")}
+PREFIXES = {"lower": ("lower", "aten", "eager", "back", "inductor", "engine", "fusion", "access", "extent", "layout", "kernel", "repeats", "single", "joint", "partition", "cut")}
 
 
 def declared_order():
