@@ -279,7 +279,7 @@ static int epochs_of(const lessons *l, learn_stage stage)
     case STAGE_FAMILIES_2:
     case STAGE_FAMILIES_3:
     case STAGE_FAMILIES_4:
-        return (epochs + 3) / 4;
+        return (epochs + 5) / 6;
     case STAGE_ALL:
         return l->goes_on ? (epochs + 2) / 3 : epochs;
     default:
