@@ -67,7 +67,7 @@ endif
 
 SOURCES := $(sort $(shell find src -name '*.c'))
 # What only the program has: libsooth runs no networks.
-PROGRAM_ROOMS := src/measure/% src/serve/% src/cli/%
+PROGRAM_ROOMS := src/gnn/% src/measure/% src/serve/% src/cli/%
 LIB_SOURCES := $(filter-out $(PROGRAM_ROOMS),$(SOURCES))
 CLI_SOURCES := $(filter $(PROGRAM_ROOMS),$(SOURCES))
 GPU_FILES := $(sort $(wildcard data/gpus/*.txt))
@@ -139,7 +139,7 @@ $(BUILD)/obj/src/serve/shipped.o: src/serve/shipped.S src/serve/openapi.json $(B
 # Loading and predictions take most of their time in these rooms, so they are built with -O3. Products of matrices have multiplication and addition in
 # one instruction.
 HOT_CFLAGS ?= -O3
-$(BUILD)/obj/src/front/onnx/%.o $(BUILD)/obj/src/graph/%.o $(BUILD)/obj/src/lower/%.o $(BUILD)/obj/src/memory/%.o $(BUILD)/obj/src/predict/%.o $(BUILD)/obj/src/learn/train.o: ALL_CFLAGS += $(HOT_CFLAGS)
+$(BUILD)/obj/src/front/onnx/%.o $(BUILD)/obj/src/graph/%.o $(BUILD)/obj/src/lower/%.o $(BUILD)/obj/src/memory/%.o $(BUILD)/obj/src/predict/%.o $(BUILD)/obj/src/learn/train.o $(BUILD)/obj/src/gnn/%.o: ALL_CFLAGS += $(HOT_CFLAGS)
 $(BUILD)/obj/src/predict/matrix.o: ALL_CFLAGS += $(HOT_CFLAGS) -ffp-contract=fast
 
 # The peak of the processor takes multiplication and addition in one instruction.
@@ -223,9 +223,13 @@ $(BUILD)/tests/sooth-mpi: $(BUILD)/obj/mpi/cluster.o $(CLI_OBJECTS) $(LIB_OBJECT
 	$(CC) $(LDFLAGS) -o $@ $< $(filter-out $(BUILD)/obj/src/cli/cluster.o,$(CLI_OBJECTS)) $(LIB_OBJECTS) $(SQLITE_LIBS) $(MICROHTTPD_LIBS) \
 	    $(shell mpicc --showme:link 2>/dev/null) $(LIBS)
 $(BUILD)/tests/oom_test: TEST_LDFLAGS := $(foreach f,malloc calloc realloc free mmap munmap,-Wl,--wrap=$(f))
+# Graph networks are a part of the program alone.
+GNN_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter src/gnn/%,$(SOURCES)))
+$(BUILD)/tests/gnn_test: $(GNN_OBJECTS)
+$(BUILD)/tests/gnn_test: TEST_OBJECTS := $(GNN_OBJECTS)
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(LIB_OBJECTS) $(BUILD)/objects
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) $(TEST_LDFLAGS) -o $@ $< $(LIB_OBJECTS) $(LIBS) $(CMOCKA_LIBS)
+	$(CC) $(LDFLAGS) $(TEST_LDFLAGS) -o $@ $< $(TEST_OBJECTS) $(LIB_OBJECTS) $(LIBS) $(CMOCKA_LIBS)
 # What a test looks at that is no command of the program.
 $(BUILD)/tests/tools/%: $(BUILD)/obj/tests/tools/%.o $(LIB_OBJECTS) $(BUILD)/objects
 	@mkdir -p $(@D)

@@ -16,7 +16,7 @@ _sooth() {
     local current=${COMP_WORDS[COMP_CWORD]} previous=${COMP_WORDS[COMP_CWORD - 1]} options command=${COMP_WORDS[1]}
     COMPREPLY=()
     if [ "$COMP_CWORD" -eq 1 ]; then
-        mapfile -t COMPREPLY < <(compgen -W "inspect predict train-phase measure choose survey nas sweep dataset mig eval learn convert serve gpus zoo --help --version" -- "$current")
+        mapfile -t COMPREPLY < <(compgen -W "inspect predict train-phase measure choose survey nas sweep dataset mig eval learn gnn convert serve gpus zoo --help --version" -- "$current")
         return
     fi
     # '=' and ':' are words of their own for bash.
@@ -40,6 +40,7 @@ _sooth() {
         [[ $command != eval && $command != zoo ]] || formats="table json"
         [ "$command" != sweep ] || formats="table json html"
         [ "$command" != dataset ] || formats="table json csv jsonl npz"
+        [ "$command" != gnn ] || formats="table json csv"
         [ "$command" != mig ] || formats="table json csv svg mig-parted"
         [[ $command != survey && $command != nas ]] || formats="table json csv html"
         mapfile -t COMPREPLY < <(compgen -W "$formats" -- "$current")
@@ -127,6 +128,10 @@ _sooth() {
     learn)
         options="--output --epochs --seed --rate --networks --operators --patience --leave-gpus --leave-families --leave-share"
         options+=" --apart --energy --slices --quiet --help"
+        ;;
+    gnn)
+        options="--output --model --node-features --hidden --epochs --batch-size --rate --schedule --dropout --huber --seed --split --apart --test --gpu"
+        options+=" --part --graphs --batch --dim --seq --past --shape --precision --layout --runtime --mode --stack --format --quiet --help"
         ;;
     convert) options="--output --help" ;;
     gpus | zoo) options="--format --output --help" ;;

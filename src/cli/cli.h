@@ -25,6 +25,7 @@ int gpus_main(int argc, char **argv);
 int zoo_main(int argc, char **argv);
 int eval_main(int argc, char **argv);
 int learn_main(int argc, char **argv);
+int gnn_main(int argc, char **argv);
 int serve_main(int argc, char **argv);
 
 /* "sooth: SUBJECT: MESSAGE" on standard error. Returns the code. */

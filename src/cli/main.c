@@ -21,6 +21,7 @@ static const command COMMANDS[] = {
     {"mig", "smallest MIG slice for a model, or a layout of slices for several", mig_main},
     {"eval", "errors of predictions on measured rows", eval_main},
     {"learn", "train the predictor on measured rows", learn_main},
+    {"gnn", "graph networks that predict networks, trained on data sets", gnn_main},
     {"convert", "write the graph without its weights as an ONNX file", convert_main},
     {"serve", "the page and the predictions over HTTP", serve_main},
     {"gpus", "known GPUs, and the origin of each number", gpus_main},
@@ -72,7 +73,8 @@ static void on_bus_error(int number, siginfo_t *info, void *context)
 static int run_command(const command *c, int argc, char **argv)
 {
     bool is_set = c->run == dataset_main && argc > 1 && strcmp(argv[1], "make") == 0;
-    int code = cluster_begin(is_set || c->run == survey_main || c->run == sweep_main);
+    bool is_training = c->run == gnn_main && argc > 1 && strcmp(argv[1], "train") == 0;
+    int code = cluster_begin(is_set || is_training || c->run == survey_main || c->run == sweep_main);
     return cluster_end(code == SOOTH_OK ? c->run(argc, argv) : code);
 }
 

@@ -101,6 +101,7 @@ def main():
         same_bytes("dataset", ["dataset", "make", "--plan", "small.txt"], "set.db")
         same_bytes("sweep", ["sweep", "points.txt", "-f", "json"], "out.db")
         same_bytes("survey", ["survey", "zoo:resnet18", "zoo:alexnet", "zoo:vit_b_16", "--gpu", "t4,a100", "-f", "csv"], "survey.csv")
+        same_bytes("gnn", ["gnn", "train", "set.db", "--hidden", "32", "--node-features", "full", "--epochs", "2", "-q"], "model.bin")
         refused()
         for what in resume.COMMANDS:
             resume.run(what, f"{what}.db")
