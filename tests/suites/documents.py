@@ -132,7 +132,7 @@ def summary():
     lines = ["", "| not seen in training | rows | mean error | median | in the 90 % interval |", "| --- | ---: | ---: | ---: | ---: |"]
     for name, (title,) in SUMMARY:
         row = re.search(rf"^### {re.escape(title)}\n.*?^\| all \|(.*?)\|$", tables, re.M | re.S)
-        rows, mean, median, _, _, _, _, inside = [cell.strip() for cell in row[1].split("|")]
+        rows, mean, median, _, _, _, _, inside, *_ = [cell.strip() for cell in row[1].split("|")]
         lines.append(f"| {name} | {int(rows):,} | {float(mean):.1f} % | {float(median):.1f} % | {inside} % |")
     return "\n".join(lines) + "\n\n"
 
