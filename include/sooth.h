@@ -430,7 +430,7 @@ typedef struct sooth_prediction_totals {
     const char *mig;                                                           /* MIG profile; "" for the whole GPU. */
     int64_t batch;                                                             /* First dimension of the first input. */
     sooth_interval latency_ms;
-    const char *interval_kind; /* Calibration set of the interval. */
+    const char *interval_kind; /* What the interval rests on, in one phrase. */
     int interval_percent;      /* Level of the intervals. */
     double throughput_per_s;   /* samples */
     int64_t flops, bytes;      /* Sums over all kernels: bytes read and written. */
