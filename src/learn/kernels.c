@@ -1,6 +1,6 @@
 /* kernels.c: packs works into bytes. A column is a number that every work has. A table lists the few distinct values
- * of a column, and a work stores indices of one to five bytes into it. Columns that are zero are omitted; which
- * columns are nonzero is a table value too. */
+ * of a column, and a work stores indices of one to five bytes into it. Columns that are zero are omitted, and those that
+ * follow from another. Which columns are stored, and the columns with few values, are a table value too. */
 #include "learn/kernels.h"
 
 #include <pthread.h>
@@ -13,12 +13,27 @@ enum { UNIT = 4, BLOCK_UNITS = 1 << 18, MAX_BLOCKS = 1 << (KERNEL_BITS - 18) };
 enum { DOUBLES = 11, COLUMNS = 2 * DOUBLES + WORK_FEATURES, MASKS = (COLUMNS + 31) / 32 };
 enum { KIN_BYTES = 4, NUMBER_BYTES = 5, MOST_BYTES = KIN_BYTES + NUMBER_BYTES * (1 + COLUMNS) };
 
-/* Kind of a work and the set of its nonzero columns. Few distinct forms occur. */
+/* Features with a few values, which vary together: types, layouts and counts of inputs. */
+static const uint8_t IN_FORM[] = {4, 5, 6, 7, 8, 9, 10, 11, 13, 14, 15, 18, 19, 20, 21, 22};
+enum { FORM_FEATURES = sizeof IN_FORM };
+
+/* Columns whose value nearly always follows from another's: logarithms of FLOPs, bytes and elements. */
+enum { FLOPS_HIGH = 1, BYTES_HIGH = 5, ELEMENTS_HIGH = 17 }; /* the upper halves of the doubles in spread() */
+static const struct {
+    uint8_t column, leader; /* the leader comes first */
+} FOLLOWERS[] = {
+    {2 * DOUBLES, FLOPS_HIGH},         {2 * DOUBLES + 1, BYTES_HIGH},     {2 * DOUBLES + 3, ELEMENTS_HIGH},
+    {2 * DOUBLES + 12, ELEMENTS_HIGH}, {2 * DOUBLES + 17, ELEMENTS_HIGH},
+};
+enum { FOLLOWER_COUNT = sizeof FOLLOWERS / sizeof *FOLLOWERS };
+
+/* Kind of a work, the set of columns that it stores, the set of FOLLOWERS with the expected value, and features. Few
+ * distinct forms occur. */
 typedef struct form {
     int16_t op;
     uint8_t group, product_dtype;
-    uint32_t is_unknown;
-    uint32_t masks[MASKS];
+    uint16_t is_unknown, follows;
+    uint32_t masks[MASKS], features[FORM_FEATURES];
 } form;
 
 /* Fields of a work that depend on the program: number of runs and cache reuse. */
@@ -41,6 +56,9 @@ struct kernel_store {
     uint32_t *slots;            /* hash table of a work's index + 1; 0: free; at most half full */
     size_t room, count;
     values columns[COLUMNS]; /* uint32_t */
+    /* By index of the leader's value: index + 1 of the value that this follower had with it first; 0: none yet. */
+    uint32_t *expected[FOLLOWER_COUNT];
+    size_t expected_room[FOLLOWER_COUNT];
     values forms, places;
 };
 
@@ -81,6 +99,8 @@ void kernels_free(kernel_store *s)
         free(s->blocks[i]);
     for (int i = 0; i < COLUMNS; i++)
         free(s->columns[i].items);
+    for (int i = 0; i < FOLLOWER_COUNT; i++)
+        free(s->expected[i]);
     free(s->forms.items);
     free(s->places.items);
     pthread_mutex_destroy(&s->lock);
@@ -203,25 +223,71 @@ static const uint8_t *take_number(const uint8_t *next, uint32_t *number)
     return next;
 }
 
+/* Moves the columns that are part of the form into it. */
+static void take_form(uint32_t columns[COLUMNS], form *of)
+{
+    for (size_t i = 0; i < FORM_FEATURES; i++) {
+        of->features[i] = columns[2 * DOUBLES + IN_FORM[i]];
+        columns[2 * DOUBLES + IN_FORM[i]] = 0;
+    }
+}
+
+/* Sets the place of the value that follower `i` had first with this value of its leader. Returns false if out of
+ * memory. */
+static bool expect(kernel_store *s, int i, uint32_t of, uint32_t **value)
+{
+    if (of >= s->expected_room[i]) {
+        size_t room = s->columns[FOLLOWERS[i].leader].capacity;
+        uint32_t *larger = realloc(s->expected[i], room * sizeof *larger);
+        if (!larger)
+            return false;
+        memset(larger + s->expected_room[i], 0, (room - s->expected_room[i]) * sizeof *larger);
+        s->expected[i] = larger;
+        s->expected_room[i] = room;
+    }
+    *value = &s->expected[i][of];
+    return true;
+}
+
+/* Drops the followers with the expected value from the columns to store. Returns false if out of memory. */
+static bool drop_followers(kernel_store *s, const uint32_t numbers[COLUMNS], form *of)
+{
+    for (int i = 0; i < FOLLOWER_COUNT; i++) {
+        const uint32_t column = FOLLOWERS[i].column, leader = FOLLOWERS[i].leader;
+        uint32_t *value;
+        if (!(of->masks[column / 32] >> column % 32 & 1) || !(of->masks[leader / 32] >> leader % 32 & 1))
+            continue;
+        if (!expect(s, i, numbers[leader], &value))
+            return false;
+        if (!*value)
+            *value = numbers[column] + 1;
+        if (*value != numbers[column] + 1)
+            continue;
+        of->masks[column / 32] &= ~(1u << column % 32);
+        of->follows |= (uint16_t)(1u << i);
+    }
+    return true;
+}
+
 /* Returns the packed size in whole units; 0 if out of memory. */
 static size_t pack(kernel_store *s, const work *w, uint8_t packed[MOST_BYTES + UNIT])
 {
-    uint32_t columns[COLUMNS], number;
+    uint32_t columns[COLUMNS], numbers[COLUMNS], number;
     spread(w, columns);
     form of = {.op = w->op, .group = (uint8_t)w->group, .product_dtype = w->product_dtype, .is_unknown = w->is_unknown};
-    for (size_t i = 0; i < COLUMNS; i++)
+    take_form(columns, &of);
+    for (size_t i = 0; i < COLUMNS; i++) {
         of.masks[i / 32] |= columns[i] ? 1u << i % 32 : 0;
-    if (!number_of(&s->forms, &of, sizeof of, &number))
+        if (columns[i] && !number_of(&s->columns[i], &columns[i], sizeof columns[i], &numbers[i]))
+            return 0;
+    }
+    if (!drop_followers(s, numbers, &of) || !number_of(&s->forms, &of, sizeof of, &number))
         return 0;
     memcpy(packed, &w->kin, KIN_BYTES);
     uint8_t *next = put_number(packed + KIN_BYTES, number);
-    for (size_t i = 0; i < COLUMNS; i++) {
-        if (!columns[i])
-            continue;
-        if (!number_of(&s->columns[i], &columns[i], sizeof columns[i], &number))
-            return 0;
-        next = put_number(next, number);
-    }
+    for (size_t i = 0; i < COLUMNS; i++)
+        if (of.masks[i / 32] >> i % 32 & 1)
+            next = put_number(next, numbers[i]);
     while ((next - packed) % UNIT)
         *next++ = 0;
     return (size_t)(next - packed);
@@ -270,21 +336,36 @@ float kernels_count(const kernel_store *s, uint32_t place)
     return place_at(s, place)->count;
 }
 
+static uint32_t value_at(const kernel_store *s, size_t column, uint32_t index)
+{
+    uint32_t value;
+    memcpy(&value, s->columns[column].items + index * sizeof value, sizeof value);
+    return value;
+}
+
 void kernels_get(const kernel_store *s, kernel_number number, work *w)
 {
     const uint8_t *packed = at(s, number.work), *next;
     const form *f = form_of(s, packed, &next);
-    uint32_t columns[COLUMNS] = {0}, value;
+    uint32_t columns[COLUMNS] = {0}, leaders[2 * DOUBLES], value;
     for (size_t m = 0; m < MASKS; m++)
         for (uint32_t mask = f->masks[m]; mask; mask &= mask - 1) {
             size_t i = 32 * m + (size_t)__builtin_ctz(mask);
             next = take_number(next, &value);
-            memcpy(&columns[i], s->columns[i].items + value * sizeof *columns, sizeof *columns);
+            columns[i] = value_at(s, i, value);
+            if (i < 2 * DOUBLES)
+                leaders[i] = value;
         }
+    for (int i = 0; i < FOLLOWER_COUNT; i++)
+        if (f->follows >> i & 1)
+            columns[FOLLOWERS[i].column] =
+                value_at(s, FOLLOWERS[i].column, s->expected[i][leaders[FOLLOWERS[i].leader]] - 1);
+    for (size_t i = 0; i < FORM_FEATURES; i++)
+        columns[2 * DOUBLES + IN_FORM[i]] = f->features[i];
     memcpy(&w->kin, packed, KIN_BYTES);
     w->op = f->op;
     w->group = (work_group)f->group;
-    w->is_unknown = f->is_unknown;
+    w->is_unknown = f->is_unknown != 0;
     w->product_dtype = f->product_dtype;
     w->like = 0;
     const kernel_place *place = place_at(s, number.place);
