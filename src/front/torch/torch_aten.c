@@ -208,8 +208,7 @@ void torch_return_foreign(torch_call *c, dtype type, int rank, const num *dims)
     torch_return(c, torch_foreign(c->torch, ids, count, type, rank, dims));
 }
 
-/* Marks the node that computes `result` as one that writes it over its first input. */
-static void mark_in_place(torch *t, value_id result)
+void torch_mark(torch *t, value_id result, const char *name)
 {
     node_id id = torch_at(t, result)->producer;
     if (id == NO_NODE)
@@ -218,7 +217,7 @@ static void mark_in_place(torch *t, value_id result)
     attr *attrs = ARENA_ARRAY(t->arena, attr, (size_t)n->attr_count + 1);
     if (n->attr_count)
         memcpy(attrs, n->attrs, (size_t)n->attr_count * sizeof *attrs);
-    attrs[n->attr_count] = (attr){.name = STR("eager_in_place"), .kind = ATTR_INT, .integer = 1};
+    attrs[n->attr_count] = (attr){.name = str_of(name), .kind = ATTR_INT, .integer = 1};
     n->attrs = attrs;
     n->attr_count++;
 }
@@ -241,7 +240,7 @@ torch_value torch_aten(torch *t, str name, const torch_argument *arguments, int 
         bool is_written = c.in_place && c.result_count == 1 && !str_is(plain, "copy");
         if (is_written && c.args[0].kind == TORCH_TENSOR && c.results[0].kind == TORCH_TENSOR) {
             if (c.results[0].tensor != c.args[0].tensor)
-                mark_in_place(t, c.results[0].tensor);
+                torch_mark(t, c.results[0].tensor, "eager_in_place"); /* Writes it over its first input. */
             torch_write_view(t, c.args[0].tensor, c.results[0].tensor);
         }
     } else {

@@ -244,6 +244,8 @@ static void add_scaled(torch_call *c, const char *op, torch_value a, torch_value
     else if (factor != 1)
         b = torch_tensor(binary(t, "Mul", b, torch_real(factor), type));
     torch_return(c, binary(t, op, a, b, type));
+    if (t->is_exact && torch_arg_real(c, alpha, 1) != 1)
+        torch_mark(t, c->results[0].tensor, "eager_scales");
 }
 
 static void rule_add(torch_call *c)

@@ -266,18 +266,20 @@ static void rule_slice(torch_call *c)
         torch_return(c, torch_slice(t, x, axis, from, to, step));
 }
 
-static value_id selected(torch *t, value_id x, num axis, num index)
+static value_id selected(torch *t, value_id x, num axis, num index, bool is_unbind)
 {
     torch_node n = torch_begin(t, "Gather");
     torch_in(&n, x);
     torch_in(&n, torch_const_int(t, index, DT_INT64));
     torch_attr_int(&n, "axis", num_known(axis) ? axis : 0);
+    if (is_unbind && t->is_exact)
+        torch_attr_int(&n, "eager_unbind", 1);
     return torch_end(&n);
 }
 
 static void rule_select(torch_call *c)
 {
-    torch_return(c, selected(c->torch, torch_arg_tensor(c, 0), torch_arg_int(c, 1, 0), torch_arg_int(c, 2, 0)));
+    torch_return(c, selected(c->torch, torch_arg_tensor(c, 0), torch_arg_int(c, 1, 0), torch_arg_int(c, 2, 0), false));
 }
 
 /* Returns a list of tensors as the only result. */
@@ -395,7 +397,7 @@ static void rule_unbind(torch_call *c)
     }
     value_id *ids = ARENA_ARRAY(t->arena, value_id, (size_t)count);
     for (num i = 0; i < count; i++)
-        ids[i] = selected(t, x, axis, i);
+        ids[i] = selected(t, x, axis, i, true);
     return_list(c, ids, (int)count);
 }
 

@@ -27,6 +27,14 @@ static tensor_id mm(eager *e, tensor_id bias, tensor_id a, tensor_id b)
     return made;
 }
 
+/* Gives the result of a product its leading dimensions back. For autograd this is no view of the product. */
+static tensor_id unfolded(eager *e, tensor_id t, const extent *x)
+{
+    t = eager_reshape(e, t, x->rank, x->dims);
+    e->out->kernels.items[e->out->kernels.count - 1].op = "_unsafe_view";
+    return t;
+}
+
 static int64_t product(const int64_t *dims, int count)
 {
     int64_t n = 1;
@@ -73,7 +81,7 @@ static tensor_id batched(eager *e, tensor_id a, tensor_id b)
     x.dims[lead + 1] = n;
     b = eager_reshape(e, eager_expand(e, b, x.rank, x.dims), 3, (const int64_t[]){batch, xb.dims[xb.rank - 2], n});
     x.dims[lead] = m;
-    return eager_reshape(e, eager_batched_product(e, a, b), x.rank, x.dims);
+    return unfolded(e, eager_batched_product(e, a, b), &x);
 }
 
 /* Training always folds the leading dimensions, because that avoids copies of the gradient. */
@@ -86,7 +94,7 @@ tensor_id eager_matmul(eager *e, tensor_id a, tensor_id b, bool folds_always)
         int64_t rows = product(xa.dims, xa.rank - 1);
         tensor_id flat = eager_reshape(e, a, 2, (const int64_t[]){rows, xa.dims[xa.rank - 1]});
         xa.dims[xa.rank - 1] = xb.dims[1];
-        return eager_reshape(e, mm(e, NO_TENSOR, flat, b), xa.rank, xa.dims);
+        return unfolded(e, mm(e, NO_TENSOR, flat, b), &xa);
     }
     return batched(e, a, b);
 }
@@ -103,7 +111,7 @@ tensor_id eager_linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias)
             shape.rank == 2 ? x : eager_reshape(e, x, 2, (const int64_t[]){rows, shape.dims[shape.rank - 1]});
         tensor_id y = mm(e, bias, flat, weight);
         shape.dims[shape.rank - 1] = tensor_at(e, weight)->dims[1];
-        return shape.rank == 2 ? y : eager_reshape(e, y, shape.rank, shape.dims);
+        return shape.rank == 2 ? y : unfolded(e, y, &shape);
     }
     tensor_id y = eager_matmul(e, x, weight, true);
     return bias == NO_TENSOR ? y : eager_binary(e, "add", y, bias);

@@ -144,6 +144,50 @@ static void back_unknown(backward *b)
         }
 }
 
+/* ---- writes to views --------------------------------------------------------------------------------------------- */
+
+/* Returns the kernel that made a forward tensor as a view; -1 if the tensor has its own memory. */
+static int32_t view_of(const backward *b, tensor_id t)
+{
+    const kernel *kernels = b->e->out->kernels.items;
+    for (int32_t i = b->at - 1; i >= 0; i--)
+        if (kernels[i].output_count > 0 && kernels[i].outputs[0] == t)
+            return kernels[i].flags & KERNEL_VIEW && strcmp(kernels[i].op, "_unsafe_view") != 0 ? i : -1;
+    return -1;
+}
+
+/* Returns the tensor whose view the current kernel writes in place; NO_TENSOR for any other kernel. */
+static tensor_id written_base(const backward *b)
+{
+    const eager *e = b->e;
+    tensor_id base = NO_TENSOR;
+    if (!e->node || b->k.flags & KERNEL_VIEW || !node_attr_int(e->node, "eager_in_place", 0) ||
+        tensor_at(e, b->k.outputs[0])->value != e->node->outputs[0])
+        return NO_TENSOR;
+    for (int32_t i = view_of(b, b->k.inputs[0]); i >= 0; i = view_of(b, base))
+        base = e->out->kernels.items[i].inputs[0];
+    return base;
+}
+
+/* autograd's CopySlices: copies the gradient of the whole, takes the operator's gradient on a copy of the part, and
+ * writes the result back. */
+static void differentiate_write(backward *b, tensor_id base, aten_gradient rule)
+{
+    eager *e = b->e;
+    tensor_id part = b->k.inputs[0];
+    dtype type = tensor_dtype(e, b->dy);
+    extent whole = tensor_extent(e, base), x = tensor_extent(e, part);
+    tensor_id kept = eager_launch_new(e, "copy_", &b->dy, 1, type, &whole);
+    tensor_id place = eager_view_as(e, "as_strided", kept, &x);
+    b->dy = back_launch_like(e, "clone", &place, 1, type, place);
+    rule(b);
+    tensor_id *given = &b->gradients[part];
+    if (!b->needs[part] || *given == NO_TENSOR)
+        return;
+    eager_launch(e, "copy_", given, 1, place, KERNEL_IN_PLACE);
+    *given = place;
+}
+
 void back_differentiate(backward *b, int32_t end)
 {
     eager *e = b->e;
@@ -163,6 +207,10 @@ void back_differentiate(backward *b, int32_t end)
         e->layer = b->k.layer;
         e->node = b->k.layer == NO_NODE ? NULL : &e->net->nodes.items[b->k.layer];
         aten_gradient rule = aten_gradient_of(b->k.op);
-        (rule ? rule : back_unknown)(b);
+        tensor_id base = written_base(b);
+        if (base != NO_TENSOR && b->gradients[b->k.inputs[0]] == NO_TENSOR)
+            differentiate_write(b, base, rule ? rule : back_unknown);
+        else
+            (rule ? rule : back_unknown)(b);
     }
 }

@@ -71,6 +71,12 @@ static bool is_chunk(const backward *b, int32_t first, int32_t last)
     return count > 1 && covered == whole.dims[axis] && part.dims[axis] == (covered + count - 1) / count;
 }
 
+/* True for x.unbind() that a program states: one operator, whose gradient is one stack. */
+static bool is_stated_unbind(const backward *b)
+{
+    return b->e->node && node_attr_int(b->e->node, "eager_unbind", 0) != 0;
+}
+
 /* Searches once for the whole run, because some networks have very many parts. */
 static void find_run(backward *b)
 {
@@ -85,7 +91,7 @@ static void find_run(backward *b)
     while (strcmp(kernels[run->last + 1].op, b->k.op) == 0 && kernels[run->last + 1].inputs[0] == b->k.inputs[0])
         run->last++;
     run->is_one =
-        strcmp(b->k.op, "split") == 0 || (strcmp(b->k.op, "slice") == 0 && is_chunk(b, run->first, run->last));
+        is_stated_unbind(b) || strcmp(b->k.op, "split") == 0 || (strcmp(b->k.op, "slice") == 0 && is_chunk(b, run->first, run->last));
 }
 
 /* Gradient of a part: writes it into a tensor of zeros. */
@@ -124,7 +130,7 @@ void back_split(backward *b)
     b->run.is_joined = true;
     int32_t first = b->run.first, last = b->run.last;
     int32_t count = last - first + 1;
-    bool unbinds = is_unbind(b, first, last);
+    bool unbinds = is_stated_unbind(b) || is_unbind(b, first, last);
     tensor_id *parts = ARENA_ARRAY(e->arena, tensor_id, (size_t)count);
     bool all_last = true;
     for (int32_t i = 0; i < count; i++) {

@@ -137,11 +137,21 @@ static tensor_id choose(eager *e, tensor_id mask, tensor_id a, tensor_id c)
     return back_work(e, "where", inputs, 3, eager_promote(e, inputs + 1, 2), 1);
 }
 
+/* True if the clamp has the bound: input 1 is the minimum, input 2 the maximum. */
+static bool has_bound(const backward *b, int i)
+{
+    const node *n = b->e->node;
+    return !n || !node_is(n, "Clip") || node_attr(n, i == 1 ? "min" : "max") ||
+           (i < n->input_count && n->inputs[i] != NO_VALUE);
+}
+
 void back_clamp(backward *b)
 {
     eager *e = b->e;
-    bool has_both = strcmp(b->k.op, "clamp") == 0;
-    tensor_id mask = mask_of(e, has_both ? "ge" : "gt", b->k.inputs[0], NO_TENSOR);
+    bool is_clamp = strcmp(b->k.op, "clamp") == 0;
+    bool has_low = is_clamp ? has_bound(b, 1) : strcmp(b->k.op, "clamp_max") != 0;
+    bool has_both = is_clamp && has_low && has_bound(b, 2);
+    tensor_id mask = mask_of(e, has_both ? "ge" : has_low ? "gt" : "lt", b->k.inputs[0], NO_TENSOR);
     if (has_both) {
         tensor_id masks[2] = {mask, mask_of(e, "le", b->k.inputs[0], NO_TENSOR)};
         mask = back_work(e, "logical_and", masks, 2, DT_BOOL, 1);
@@ -152,17 +162,24 @@ void back_clamp(backward *b)
 
 /* ---- two and more operands --------------------------------------------------------------------------------------- */
 
+/* The gradient of the second operand, which a factor may scale (`alpha`). */
+static tensor_id of_second(backward *b, tensor_id dy)
+{
+    bool scales = b->e->node && node_attr_int(b->e->node, "eager_scales", 0) && back_wants(b, 1);
+    return scales ? one(b->e, "mul", dy) : dy;
+}
+
 void back_add(backward *b)
 {
     back_give(b, 0, b->dy);
-    back_give(b, 1, b->dy);
+    back_give(b, 1, of_second(b, b->dy));
 }
 
 void back_sub(backward *b)
 {
     back_give(b, 0, b->dy);
     if (back_wants(b, 1))
-        back_give(b, 1, one(b->e, "neg", b->dy));
+        back_give(b, 1, of_second(b, one(b->e, "neg", b->dy)));
 }
 
 void back_mul(backward *b)
@@ -217,12 +234,14 @@ void back_addcmul(backward *b)
 void back_select_larger(backward *b)
 {
     eager *e = b->e;
-    tensor_id equal = mask_of(e, "eq", b->k.inputs[0], b->k.input_count > 1 ? b->k.inputs[1] : NO_TENSOR);
+    bool is_max = strcmp(b->k.op, "maximum") == 0;
+    tensor_id other = b->k.input_count > 1 ? b->k.inputs[1] : NO_TENSOR;
     for (int i = 0; i < 2; i++)
         if (back_wants(b, i)) {
             tensor_id half = one(e, "div", b->dy);
-            tensor_id less = mask_of(e, "lt", b->k.inputs[0], b->k.input_count > 1 ? b->k.inputs[1] : NO_TENSOR);
-            tensor_id masked[2] = {choose(e, equal, half, b->dy), less};
+            tensor_id equal = mask_of(e, "eq", b->k.inputs[0], other);
+            tensor_id is_not_chosen = mask_of(e, is_max == (i == 0) ? "lt" : "gt", b->k.inputs[0], other);
+            tensor_id masked[2] = {choose(e, equal, half, b->dy), is_not_chosen};
             back_give(b, i, back_work(e, "masked_fill", masked, 2, tensor_dtype(e, b->dy), 1));
         }
 }
@@ -294,6 +313,33 @@ void back_vector_norm(backward *b)
     tensor_id inputs[2] = {unit, mask_of(e, "eq", norm, NO_TENSOR)};
     unit = back_work(e, "masked_fill_", inputs, 2, tensor_dtype(e, unit), 1);
     back_give(b, 0, two(e, "mul", unit, dy));
+}
+
+/* dy · exp(x - y) */
+void back_log_sum_exp(backward *b)
+{
+    eager *e = b->e;
+    tensor_id y = with_kept_dims(b, b->k.outputs[0]), dy = with_kept_dims(b, b->dy);
+    back_give(b, 0, two(e, "mul", dy, one(e, "exp", two(e, "sub", b->k.inputs[0], y))));
+}
+
+/* The sum of all later gradients: a running sum from the other end. */
+void back_running_sum(backward *b)
+{
+    eager *e = b->e;
+    back_give(b, 0, one(e, "flip", one(e, "cumsum", one(e, "flip", exact(e, b->dy)))));
+}
+
+/* One kernel writes both gradients; that of the slopes is summed over all else. */
+void back_prelu(backward *b)
+{
+    eager *e = b->e;
+    tensor_id inputs[3] = {b->dy, b->k.inputs[0], b->k.inputs[1]}, x = b->k.inputs[0];
+    tensor_id made = back_launch_like(e, "_prelu_kernel_backward", inputs, 3, tensor_dtype(e, x), x);
+    tensor_id slopes = back_add_output_like(e, tensor_dtype(e, x), x);
+    eager_count_flops(e, 4);
+    back_give(b, 0, made);
+    back_give(b, 1, slopes);
 }
 
 /* The gradient has the input's type, even if the output has a wider one. */

@@ -180,9 +180,14 @@ static void back_normalised(backward *b, const char *op, tensor_id dy, tensor_id
     for (int i = 1; i < b->k.output_count && count < 9; i++)
         inputs[count++] = b->k.outputs[i];
     tensor_id x = b->k.inputs[0], made[3] = {NO_TENSOR, NO_TENSOR, NO_TENSOR};
-    made[0] = back_launch_like(e, op, inputs, count, tensor_dtype(e, x), like);
-    for (int i = 1; i < b->k.input_count && i < 3; i++)
-        made[i] = back_add_output_like(e, tensor_dtype(e, b->k.inputs[i]), b->k.inputs[i]);
+    if (back_wants(b, 0) || b->k.input_count < 2)
+        made[0] = back_launch_like(e, op, inputs, count, tensor_dtype(e, x), like);
+    for (int i = 1; i < b->k.input_count && i < 3; i++) {
+        tensor_id parameter = b->k.inputs[i];
+        made[i] = made[0] == NO_TENSOR && i == 1
+                      ? back_launch_like(e, op, inputs, count, tensor_dtype(e, parameter), parameter)
+                      : back_add_output_like(e, tensor_dtype(e, parameter), parameter);
+    }
     last_kernel(e)->flops = scaled(b->k.flops, 2);
     for (int i = 0; i < 3; i++)
         back_give(b, i, made[i]);
