@@ -277,6 +277,19 @@ static double window_at(const int64_t *values, int rank, int from_end)
     return rank - 1 - from_end >= 0 ? (double)values[rank - 1 - from_end] : 1;
 }
 
+/* True if a library has a kernel for this depthwise window; others run a general one, which is several times slower.
+ * cuDNN has them for channels last (measured/kernel_choice), PyTorch for channels first. */
+static bool has_own_kernel(const writer *o, double channels, double filters)
+{
+    const kernel_window *v = o->k->window;
+    bool is_last = o->main.lay.lie == LIE_CHANNELS_LAST;
+    if (v->rank != 2 || v->size[0] != v->size[1] || v->dilation[0] != 1 || v->transposed || channels != filters ||
+        (double)v->groups != channels)
+        return false;
+    int64_t side = v->size[0];
+    return side == 3 || side == 5 ? !is_last || v->stride[0] <= 2 : is_last ? side == 7 && v->stride[0] <= 2 : side == 1;
+}
+
 /* Describes a convolution as a product: output pixels by filters, over the window of all channels. */
 static void work_convolution(writer *o)
 {
@@ -330,8 +343,9 @@ static void work_convolution(writer *o)
     put(o, filling((double)y->dims[y->rank - 1], 8));
     put(o, lg(o, (double)x->dims[0]));
     /* Winograd requires 3 x 3 windows with stride 1. */
-    put_flag(o, v->rank == 2 && v->size[0] == 3 && v->size[1] == 3 && v->stride[0] == 1 && v->stride[1] == 1 &&
-                    v->dilation[0] == 1 && groups == 1);
+    put_flag(o, groups > 1 ? has_own_kernel(o, channels, filters)
+                           : v->rank == 2 && v->size[0] == 3 && v->size[1] == 3 && v->stride[0] == 1 &&
+                                 v->stride[1] == 1 && v->dilation[0] == 1);
     put(o, (float)k->output_count);
     put(o, (float)k->fused_count);
 }
@@ -372,6 +386,17 @@ static void work_attention(writer *o)
     put(o, lg(o, queries * heads));
 }
 
+/* PyTorch's softmax over another axis than the last has its own kernel: each thread takes one position behind the
+ * axis, and up to 1024 threads share the axis if there are at most 64 positions. Returns the number of threads. */
+static double spatial_threads(double length, double rows, double inner)
+{
+    enum { BLOCK = 1024, FEW = 64 };
+    double sharing = 1;
+    while (inner <= FEW && length >= FEW && 2 * sharing * inner <= BLOCK && 2 * sharing <= length)
+        sharing *= 2;
+    return rows * sharing;
+}
+
 /* Describes norms, softmax and sums: rows of values that are reduced or normalized. */
 static void work_reduction(writer *o)
 {
@@ -381,7 +406,16 @@ static void work_reduction(writer *o)
         return;
     double all = o->main.elements, kept = elements_of(out);
     double length = kept < all ? all / fmax(kept, 1) : in->rank ? (double)in->dims[in->rank - 1] : 1;
+    double behind = 1;
+    bool is_spatial = k->axes_behind > 0 && k->axes_behind < in->rank;
+    if (is_spatial) {
+        length = (double)in->dims[in->rank - 1 - k->axes_behind];
+        for (int i = in->rank - k->axes_behind; i < in->rank; i++)
+            behind *= (double)in->dims[i];
+    }
     double rows = all / fmax(length, 1);
+    if (is_spatial)
+        o->w->threads = spatial_threads(length, rows, behind);
     put(o, lg(o, length));
     put(o, lg(o, rows));
     put(o, alignment(length));
@@ -395,10 +429,11 @@ static void work_reduction(writer *o)
     double inner = 1;
     for (int i = 2; i < in->rank; i++)
         inner *= (double)in->dims[i];
-    put(o, lg(o, inner));
+    put(o, lg(o, is_spatial ? behind : inner));
     put(o, (float)in->rank);
-    /* True if the reduced dimension is contiguous. */
-    put_flag(o, out->rank && in->rank && out->rank == in->rank && out->dims[out->rank - 1] == in->dims[in->rank - 1]);
+    /* False if the rows are not contiguous, or the last dimension is reduced. */
+    put_flag(o, !is_spatial && out->rank && in->rank && out->rank == in->rank &&
+                    out->dims[out->rank - 1] == in->dims[in->rank - 1]);
     put(o, (float)k->output_count);
 }
 
@@ -569,7 +604,7 @@ static uint64_t signature(const program *p, const kernel *k)
     hash = hash_mix(hash, (uint64_t)k->bytes_read * 3 + (uint64_t)k->bytes_written);
     hash = hash_mix(hash,
                     (uint64_t)k->loops.scattered << 32 ^ (uint64_t)k->loops.turned << 16 ^ (uint64_t)k->loops.reduced);
-    hash = hash_mix(hash, (uint64_t)k->loops.gathered << 32 ^ (uint64_t)k->loops.loads);
+    hash = hash_mix(hash, (uint64_t)k->loops.gathered << 32 ^ (uint64_t)k->loops.loads ^ (uint64_t)k->axes_behind << 56);
     if (k->window)
         for (int i = 0; i < k->window->rank; i++)
             hash = hash_mix(hash, (uint64_t)k->window->size[i] << 30 | (uint64_t)k->window->stride[i] << 15 |

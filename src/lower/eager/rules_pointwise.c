@@ -384,7 +384,12 @@ tensor_id eager_softmax(eager *e, const char *op, tensor_id t)
 
 void lower_softmax(eager *e)
 {
-    eager_set_result(e, 0, eager_softmax(e, eager_aten_name(e), eager_input_of(e, 0)));
+    tensor_id t = eager_input_of(e, 0);
+    int rank = tensor_at(e, t)->rank;
+    int axis = rank > 0 ? eager_node_axis(e, node_attr_int(e->node, "axis", -1), rank) : -1;
+    tensor_id made = eager_softmax(e, eager_aten_name(e), t);
+    e->out->kernels.items[e->out->kernels.count - 1].axes_behind = (int8_t)(axis < 0 ? 0 : rank - 1 - axis);
+    eager_set_result(e, 0, made);
 }
 
 /* F.normalize(): norm, clamp, quotient. */

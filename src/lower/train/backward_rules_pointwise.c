@@ -348,8 +348,9 @@ void back_softmax(backward *b)
     eager *e = b->e;
     bool is_log = strcmp(b->k.op, "_log_softmax") == 0;
     tensor_id inputs[2] = {b->dy, b->k.outputs[0]};
-    back_give(b, 0,
-              back_launch_like(e, is_log ? "_log_softmax_backward_data" : "_softmax_backward_data", inputs, 2,
-                               tensor_dtype(e, b->k.inputs[0]), b->k.outputs[0]));
+    tensor_id made = back_launch_like(e, is_log ? "_log_softmax_backward_data" : "_softmax_backward_data", inputs, 2,
+                                      tensor_dtype(e, b->k.inputs[0]), b->k.outputs[0]);
+    e->out->kernels.items[e->out->kernels.count - 1].axes_behind = b->k.axes_behind;
     eager_count_flops(e, 5);
+    back_give(b, 0, made);
 }

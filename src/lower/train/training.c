@@ -181,6 +181,7 @@ static tensor_id add_loss(eager *e)
     x = tensor_extent(e, y);
     extent_contiguous(&x);
     y = eager_launch_new(e, "_log_softmax", &y, 1, tensor_dtype(e, y), &x);
+    e->out->kernels.items[e->out->kernels.count - 1].axes_behind = (int8_t)(is_map ? x.rank - 2 : 0);
     enum { LOG_SOFTMAX_FLOPS = 12 };
     eager_count_flops(e, LOG_SOFTMAX_FLOPS);
     y = eager_to_float(e, y);
