@@ -103,6 +103,7 @@ typedef struct value {
     int8_t rank;               /* RANK_UNKNOWN, or 0 … MAX_RANK */
     bool is_initializer : 1;   /* stored in the file: weights and constants */
     bool is_constant_node : 1; /* From a Constant node: computed by the exporter, no parameter. */
+    bool of_parameter : 1;     /* computed from stored parameters alone; network stage only */
     bool is_untrained : 1;     /* Placeholder for a missing weight, such as a scale of ones; not learned. */
     bool is_weight : 1;        /* a constant, or computed from constants alone; filled by cost_network */
     bool is_input : 1;         /* input of the network, fed by the user */

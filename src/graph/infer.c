@@ -149,6 +149,23 @@ static bool all_outputs_folded(const network *net, const node *n)
     return n->output_count > 0;
 }
 
+/* True for arithmetic on stored parameters, such as exp(scale). A program repeats it in every pass, and training
+ * updates what it reads, although the result is known here. */
+static bool computes_parameter(network *net, const node *n)
+{
+    bool reads_parameter = false;
+    for (int32_t i = 0; i < n->input_count; i++) {
+        const value *v = n->inputs[i] == NO_VALUE ? NULL : &net->values.items[n->inputs[i]];
+        bool is_vector = v && v->kind == VALUE_TENSOR && v->rank > 0 && dtype_is_float(v->dtype);
+        reads_parameter |= is_vector && (v->of_parameter || (v->is_initializer && !v->is_constant_node));
+    }
+    value *y = n->output_count == 1 && n->outputs[0] != NO_VALUE ? &net->values.items[n->outputs[0]] : NULL;
+    if (!reads_parameter || !y || y->rank < 1 || !dtype_is_float(y->dtype) || value_elements(net, y) <= 1)
+        return false;
+    y->of_parameter = true;
+    return true;
+}
+
 /* Constants, and Identities of them, are stored data and not work. Exporters merge equal weights and read them
  * through Identity, so each Identity represents a parameter of its own. */
 static bool is_stored_constant(network *net, const node *n)
@@ -217,7 +234,7 @@ void infer_append(sooth_model *model, const node *source_node, const scope *s)
         if (n->outputs[i] != NO_VALUE)
             infer_merge_declared(model, n->outputs[i]);
     rebatch_keep(&c);
-    n->is_host = all_outputs_folded(net, n);
+    n->is_host = all_outputs_folded(net, n) && !computes_parameter(net, n);
     if (is_stored_constant(net, n))
         net->nodes.count--;
 }

@@ -135,11 +135,10 @@ void lower_clip(eager *e)
     if (n->input_count > 2)
         eager_value_is_number(e, n->inputs[2], &high);
     bool states_clamp = node_attr_int(n, "eager_clamp", 0) != 0;
-    const char *op = states_clamp            ? "clamp"
-                     : !has_high             ? "clamp_min"
-                     : !has_low              ? "clamp_max"
-                     : low == 0 && high == 6 ? "hardtanh"
-                                             : "clamp";
+    const char *op = states_clamp                       ? "clamp"
+                     : !has_high                        ? "clamp_min" /* as F.normalize() calls it */
+                     : has_low && low == 0 && high == 6 ? "hardtanh"
+                                                        : "clamp";
     if (e->trains && op[0] == 'h' && copies_input(e))
         copy_input(e);
     eager_set_result(e, 0, eager_unary(e, op, eager_input_of(e, 0)));
