@@ -149,6 +149,16 @@ static bool all_outputs_folded(const network *net, const node *n)
     return n->output_count > 0;
 }
 
+/* True if the file tells parameters from constants, and its framework runs a program as it is written. */
+static bool states_parameters(const sooth_model *model)
+{
+    static const char *const FORMATS[] = {"onnx", "pt2", "torchscript"};
+    for (size_t i = 0; i < sizeof FORMATS / sizeof *FORMATS; i++)
+        if (str_is(model->source.format, FORMATS[i]))
+            return true;
+    return false;
+}
+
 /* True for arithmetic on stored parameters, such as exp(scale). A program repeats it in every pass, and training
  * updates what it reads, although the result is known here. */
 static bool computes_parameter(network *net, const node *n)
@@ -234,7 +244,7 @@ void infer_append(sooth_model *model, const node *source_node, const scope *s)
         if (n->outputs[i] != NO_VALUE)
             infer_merge_declared(model, n->outputs[i]);
     rebatch_keep(&c);
-    n->is_host = all_outputs_folded(net, n) && !computes_parameter(net, n);
+    n->is_host = all_outputs_folded(net, n) && !(states_parameters(model) && computes_parameter(net, n));
     if (is_stored_constant(net, n))
         net->nodes.count--;
 }
