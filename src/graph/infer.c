@@ -152,11 +152,10 @@ static bool all_outputs_folded(const network *net, const node *n)
 /* True if the file tells parameters from constants, and its framework runs a program as it is written. */
 static bool states_parameters(const sooth_model *model)
 {
-    static const char *const FORMATS[] = {"onnx", "pt2", "torchscript"};
-    for (size_t i = 0; i < sizeof FORMATS / sizeof *FORMATS; i++)
-        if (str_is(model->source.format, FORMATS[i]))
-            return true;
-    return false;
+    str format = model->source.format, producer = model->source.producer;
+    if (str_is(format, "onnx"))
+        return !producer.len || str_starts(producer, "pytorch");
+    return str_is(format, "pt2") || str_is(format, "torchscript");
 }
 
 /* True for arithmetic on stored parameters, such as exp(scale). A program repeats it in every pass, and training
