@@ -154,7 +154,7 @@ static bool states_parameters(const sooth_model *model)
 {
     str format = model->source.format, producer = model->source.producer;
     if (str_is(format, "onnx"))
-        return !producer.len || str_starts(producer, "pytorch");
+        return str_starts(producer, "pytorch");
     return str_is(format, "pt2") || str_is(format, "torchscript");
 }
 
