@@ -42,6 +42,20 @@ def wrong_numbers(aten):
     yield from (f"{name} has number 0 and {group}" for name, number, group, *_ in aten if (number == "0") != (group == "WORK_OTHER"))
 
 
+def example_faults(text):
+    """The rows that CONTRIBUTING.md shows have the columns of the tables, and names that exist."""
+    for mark, file in (("Squareplus", "graph/ops_table.c"), ("Squareplus", "lower/eager/eager.c")):
+        source = text_of(file)
+        rows = [row.split(",") for row in re.findall(r'^    (\{"\w+", [^{}]*\}),$', source, re.M)]
+        columns = collections.Counter(map(len, rows)).most_common(1)[0][0]
+        shown = [row for row in re.findall(r'^ +(\{"%s", [^{}]*\}),$' % mark, text, re.M) if ("lower_" in row) == ("eager" in file)]
+        if len(shown) != 1 or len(shown[0].split(",")) != columns:
+            yield f"CONTRIBUTING.md: {shown or 'no row'} has not the {columns} columns of {file}"
+        for name in re.findall(r"\b[A-Za-z_]\w+\b", re.sub(r'"[^"]*"', "", " ".join(shown))):
+            if not re.search(rf"\b{name}\b", source):
+                yield f"CONTRIBUTING.md: {file} does not use {name}"
+
+
 def main():
     operators = set(re.findall(r'^\s*\{"(\w+)",', text_of("graph/ops_table.c"), re.M))
     rules = table("lower/eager/eager.c", "} RULES[] = {", RULE_ROW)
@@ -57,6 +71,7 @@ def main():
         ("every ATen operator that is launched has a row", [f"{path}: {name} is not in aten.c" for path, name in launches if name not in names]),
         ("rows of ATen operators are sorted", [f"{b} is after {a}" for a, b in zip(names, names[1:]) if a.encode() >= b.encode()]),
         ("numbers in the weights are consecutive", list(wrong_numbers(aten))),
+        ("the rows in CONTRIBUTING.md are rows of these tables", list(example_faults((TOP / "CONTRIBUTING.md").read_text()))),
     ]
     print("TAP version 13")
     for i, (what, faults) in enumerate(checks, 1):
