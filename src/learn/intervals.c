@@ -1,12 +1,12 @@
-/* intervals.c: the scale is fitted by likelihood: errors follow a Laplace distribution whose scale is exponential in
- * the traits. Then the multiples of the scale are conformal quantiles. They are quantiles of rows whose scale was
- * fitted without their cluster, so that traits that fit by chance do not make intervals too narrow. */
+/* intervals.c: fits the scale by maximum likelihood: errors follow a Laplace distribution whose scale is exponential
+ * in the traits. The multiples of the scale are conformal quantiles, taken over rows whose scale was fitted without
+ * their cluster, so that a chance fit of the traits does not make intervals too narrow. */
 #include "learn/intervals.h"
 
 #include <math.h>
 #include <stdlib.h>
 
-/* Parts of the clusters, each fitted without the others' help once. */
+/* Number of parts into which the clusters are divided; each part is left out of one fit. */
 enum { PARTS = 4 };
 /* Fewest rows for a model, and for the multiples of one kind of graph. */
 enum { LEAST_ROWS = 40 };
@@ -18,7 +18,7 @@ typedef struct fitting {
     int32_t count;
     double *weights; /* [row of `order`] */
     int stack_count, gpu_count;
-    int size; /* unknowns: slopes, stacks, gpus */
+    int size;        /* unknowns: slopes, stacks, gpus */
     double most_log; /* largest logarithm of a scale */
     double *unknowns, *gradient, *matrix;
     arena *arena;
@@ -36,8 +36,9 @@ static int by_cluster(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* A cluster counts as the square root of its rows, because their errors are related. Each set counts the same, but
- * families twice: networks of families that nobody measured are what users have. */
+/* Sets the weights of the rows. A cluster counts as the square root of its rows, because their errors are related.
+ * All sets have the same weight, except families, which have twice as much: users' networks are of unmeasured
+ * families. */
 static void weigh(fitting *f)
 {
     const residual **sorted = ARENA_ARRAY(f->arena, const residual *, (size_t)f->count + 1);
@@ -47,8 +48,7 @@ static void weigh(fitting *f)
     qsort(sorted, (size_t)f->count, sizeof *sorted, by_cluster);
     for (int32_t from = 0, end; from < f->count; from = end) {
         end = from;
-        while (end < f->count && sorted[end]->set == sorted[from]->set &&
-               sorted[end]->cluster == sorted[from]->cluster)
+        while (end < f->count && sorted[end]->set == sorted[from]->set && sorted[end]->cluster == sorted[from]->cluster)
             end++;
         for (int32_t i = from; i < end; i++)
             of_row[i] = 1 / sqrt((double)(end - from));
@@ -67,9 +67,9 @@ static void weigh(fitting *f)
 
 /* ---- the scale --------------------------------------------------------------------------------------------------- */
 
-/* Penalties on squares of the unknowns: the constant is free, stacks and GPUs must be certain to count. */
+/* Penalties on the squares of the unknowns. The constant is free; effects of stacks and GPUs need strong evidence. */
 static const double LOOSE = 1e-3, OF_TRAIT = 4, OF_NAME = 10;
-/* Errors beyond count as these, so that a few outliers do not decide. */
+/* Errors are clamped to this range, so that a few outliers do not decide. */
 static const double LEAST_ERROR = 1e-4, MOST_ERROR = 1;
 
 static void columns_of(const fitting *f, const residual *r, int columns[SLOPES + 2], double values[SLOPES + 2])
@@ -136,7 +136,8 @@ static void step(fitting *f, int without)
         int columns[SLOPES + 2];
         double values[SLOPES + 2];
         columns_of(f, r, columns, values);
-        double size = fmin(fmax(fabs((double)r->error), LEAST_ERROR), MOST_ERROR), of_scale = size * exp(-scale_log(f, r));
+        double size = fmin(fmax(fabs((double)r->error), LEAST_ERROR), MOST_ERROR),
+               of_scale = size * exp(-scale_log(f, r));
         double slope = f->weights[i] * (1 - of_scale), bend = f->weights[i] * fmax(of_scale, 0.5);
         for (int j = 0; j < SLOPES + 2; j++) {
             f->gradient[columns[j]] += slope * values[j];
@@ -160,7 +161,7 @@ static int by_number(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Returns the scale that few rows exceed: traits far from those of any row must not make it absurd. */
+/* Returns a scale that few rows exceed. It bounds the scale of traits far from those of any row. */
 static double usual_most(const fitting *f, int without)
 {
     static const double FEW = 0.01;
@@ -173,7 +174,7 @@ static double usual_most(const fitting *f, int without)
     return n > 0 ? logs[n - 1 - (size_t)(FEW * (double)n)] : INTERVAL_MOST_LOG;
 }
 
-/* Fits the unknowns without a part of the clusters; -1: with all. */
+/* Fits the unknowns without one part of the clusters; -1: with all parts. */
 static void fit_scale(fitting *f, int without)
 {
     enum { STEPS = 24 };
@@ -199,8 +200,8 @@ static int by_ratio(const void *a, const void *b)
     return x->size < y->size ? -1 : x->size > y->size;
 }
 
-/* Weighted quantiles of the ratios of one kind of graph, or of all kinds (GRAPH_KINDS), without a part. False with too
- * few rows. The ratios are sorted. Split conformal prediction: one more row is covered. */
+/* Weighted quantiles of the sorted ratios of one kind of graph, or of all kinds (GRAPH_KINDS), without a part.
+ * Returns false with too few rows. Split conformal prediction: the quantiles cover one more row. */
 static bool quantiles(const ratio *ratios, int32_t count, int graph, int without, float out[INTERVAL_LEVELS])
 {
     double sum = 0, squares = 0, passed = 0;
@@ -239,8 +240,8 @@ static bool is_network(int model)
     return model / 2 < (int)INTERVAL_OPERATOR;
 }
 
-/* Lists the rows of a model. With too few, those of all classes of networks (or operators) with the same knowledge of
- * the GPU. */
+/* Lists the rows of a model; if there are too few, those of all classes of networks (or operators) with the same
+ * knowledge of the GPU. */
 static void list_rows(fitting *f, int32_t count, int model, bool all_classes)
 {
     f->count = 0;

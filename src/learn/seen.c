@@ -1,4 +1,4 @@
-/* seen.c: lists of what a training sees. */
+/* seen.c: lists the kernels, sequences and graphs that a training sees. */
 #include "learn/seen.h"
 
 #include <stdlib.h>
@@ -49,7 +49,7 @@ static bool put_number(number_set *set, uint32_t number)
     return true;
 }
 
-/* Adds the kernels, chains and graphs of a network. */
+/* Adds the kernels, sequences and graph of a network. */
 static bool put_example(const dataset *d, const example *e, number_set *kernels, number_set *chains, number_set *graphs)
 {
     const sample_program *p = e->program;

@@ -109,8 +109,8 @@ static double scale_log(const interval_table *t, int model, int stack, int gpu, 
     return fmin(fmax(sum, INTERVAL_LEAST_LOG), (double)slopes[INTERVAL_ROW - 1]);
 }
 
-static void halves_of(const interval_table *t, int model, interval_graph graph, int stack, int gpu,
-                      const float *traits, double halves[INTERVAL_LEVELS])
+static void halves_of(const interval_table *t, int model, interval_graph graph, int stack, int gpu, const float *traits,
+                      double halves[INTERVAL_LEVELS])
 {
     /* A class without hold-out rows: a factor of e at 90 %. */
     static const double UNKNOWN_HALVES[INTERVAL_LEVELS] = {0.3, 0.7, 1, 1.5, 2.5};
@@ -120,14 +120,14 @@ static void halves_of(const interval_table *t, int model, interval_graph graph, 
         halves[i] = multiples[INTERVAL_90] > 0 ? fmin((double)multiples[i] * scale, MOST_HALF) : UNKNOWN_HALVES[i];
 }
 
-void interval_halves(const interval_table *t, interval_class c, bool gpu_known, interval_graph graph, int stack, int gpu,
-                     const float *traits, double halves[INTERVAL_LEVELS])
+void interval_halves(const interval_table *t, interval_class c, bool gpu_known, interval_graph graph, int stack,
+                     int gpu, const float *traits, double halves[INTERVAL_LEVELS])
 {
     if (gpu_known || graph == GRAPH_KNOWN || c >= INTERVAL_OPERATOR) {
         halves_of(t, interval_model(c, gpu_known), graph, stack, gpu, traits, halves);
         return;
     }
-    /* Networks on held-out GPUs were known: what is uncertain about the network comes on top. */
+    /* Networks on held-out GPUs were known, so the uncertainty about a new network is added. */
     double of_graph[INTERVAL_LEVELS];
     halves_of(t, interval_model(c, false), GRAPH_KNOWN, stack, gpu, traits, halves);
     halves_of(t, interval_model(c, true), graph, stack, gpu, traits, of_graph);

@@ -1,6 +1,6 @@
-/* interval.h: how far a prediction may be off. Half the width of an interval, as a logarithm, is a scale, learned from
- * what a program consists of and how much of it training saw, times a multiple of the level, calibrated on errors of
- * rows that were held out. */
+/* interval.h: width of the prediction intervals. Half the width, as a logarithm, is a scale times a multiple. The
+ * scale is learned from the contents of a program and the share of it that training saw. The multiple depends on the
+ * level and is calibrated on the errors of hold-out rows. */
 #ifndef SOOTH_PREDICT_INTERVAL_H
 #define SOOTH_PREDICT_INTERVAL_H
 
@@ -26,7 +26,7 @@ static inline int interval_model(interval_class c, bool gpu_known)
     return (int)c * 2 + (gpu_known ? 0 : 1);
 }
 
-/* What training knows of a graph; each has multiples of its own. */
+/* How well training knows a graph; each kind has multiples of its own. */
 typedef enum interval_graph {
     GRAPH_KNOWN,   /* Training saw the graph itself. */
     GRAPH_ALIKE,   /* Nearly all of its time is in sequences of kernels that training saw. */
@@ -37,25 +37,26 @@ typedef enum interval_graph {
 /* Bounds of the scale's logarithm: a hundredth of a percent and a factor of twenty. */
 static const double INTERVAL_LEAST_LOG = -9, INTERVAL_MOST_LOG = 3;
 
-/* What the scale depends on: the share of each group in the time, then the numbers below. */
+/* Inputs of the scale: the share of each kernel group in the time, then the numbers below. */
 enum {
     TRAIT_NEW = WORK_GROUP_COUNT, /* Share of time in unfamiliar kernels. */
     TRAIT_NEW_ROOT,               /* Its square root. */
     TRAIT_STRANGE,                /* Share of time in unfamiliar sequences of kernels. */
     TRAIT_STRANGE_ROOT,
-    TRAIT_BOTH,        /* Product of both shares. */
-    TRAIT_HOST,        /* Host time ÷ (host time + device time). */
-    TRAIT_SIZE,        /* log10 of the latency in milliseconds. */
-    TRAIT_NHWC,        /* 1: channels last. */
-    TRAIT_FULL,        /* 1: no 16-bit arithmetic. */
+    TRAIT_BOTH, /* Product of both shares. */
+    TRAIT_HOST, /* Host time ÷ (host time + device time). */
+    TRAIT_SIZE, /* log10 of the latency in milliseconds. */
+    TRAIT_NHWC, /* 1: channels last. */
+    TRAIT_FULL, /* 1: no 16-bit arithmetic. */
     INTERVAL_TRAITS,
 };
 
 /* Sums over the kernels of a program, in microseconds. */
 typedef struct interval_sums {
-    double us[WORK_GROUP_COUNT];           /* Predicted time. */
-    double new_us, new_ideal_us, ideal_us; /* Of unfamiliar kernels: predicted and roofline; roofline of all. */
-    double strange_us;                     /* Of kernels at the end of an unfamiliar sequence. */
+    double us[WORK_GROUP_COUNT]; /* Predicted time. */
+    /* Unfamiliar kernels: predicted and roofline time. All kernels: roofline time. */
+    double new_us, new_ideal_us, ideal_us;
+    double strange_us; /* Time of kernels at the end of an unfamiliar sequence. */
     double host_us, latency_us;
 } interval_sums;
 
@@ -63,7 +64,7 @@ typedef struct interval_sums {
  * times of unfamiliar kernels may be far off, and the roofline misses slow kernels. */
 double interval_novelty(const interval_sums *s);
 void interval_traits(const interval_sums *s, const setting *where, float traits[INTERVAL_TRAITS]);
-/* Share TRAIT_STRANGE from which a graph is GRAPH_STRANGE. */
+/* A graph with at least this share TRAIT_STRANGE is GRAPH_STRANGE. */
 interval_graph interval_graph_of(bool is_known, const float traits[INTERVAL_TRAITS]);
 /* Number of a graph in the weights, which does not depend on the batch. `of` is work_list.graph. */
 uint32_t interval_print(uint64_t of, interval_class c);
@@ -72,9 +73,10 @@ enum { INTERVAL_ROW = 1 + INTERVAL_TRAITS + 1 };
 
 /* The calibrated numbers, in the weights. */
 typedef struct interval_table {
-    /* [INTERVAL_MODELS][INTERVAL_ROW]: slopes of the scale's logarithm, a constant first; its largest value last */
+    /* [INTERVAL_MODELS][INTERVAL_ROW]: slopes of the scale's logarithm; the first is the constant, the last the
+     * largest logarithm. */
     const float *slopes;
-    const float *stacks;    /* [INTERVAL_MODELS][stack]: what each stack adds to it */
+    const float *stacks;    /* [INTERVAL_MODELS][stack]: added to the scale's logarithm. */
     const float *gpus;      /* [INTERVAL_MODELS][gpu] */
     const float *multiples; /* [INTERVAL_MODELS][GRAPH_KINDS][INTERVAL_LEVELS], ascending; 0: not calibrated */
     int stack_count, gpu_count;
@@ -84,10 +86,10 @@ interval_table interval_table_at(const float *floats, int stack_count, int gpu_c
 /* True if no number is absurd. */
 bool interval_is_sound(const interval_table *t);
 
-/* Half the widths of all levels. `gpu` is UNKNOWN unless it is known. */
-void interval_halves(const interval_table *t, interval_class c, bool gpu_known, interval_graph graph, int stack, int gpu,
-                     const float *traits, double halves[INTERVAL_LEVELS]);
-/* What an interval rests on, in one phrase. */
+/* Sets half the widths of all levels. `gpu` is UNKNOWN unless training saw the GPU. */
+void interval_halves(const interval_table *t, interval_class c, bool gpu_known, interval_graph graph, int stack,
+                     int gpu, const float *traits, double halves[INTERVAL_LEVELS]);
+/* Returns the calibration set of an interval as a phrase. */
 const char *interval_kind_name(interval_class c, bool gpu_known, interval_graph graph);
 
 #endif

@@ -4,11 +4,12 @@
 
 enum { MAP_RANK = 4 };
 
-/* True if the group can read and write maps of 8 bits. */
+/* True if the group can read and write 8-bit maps. */
 static bool takes_maps(const group *x)
 {
-    static const char *const CALLS[] = {"max_pool2d_with_indices", "avg_pool2d",       "_adaptive_avg_pool2d",
-                                        "adaptive_avg_pool2d",     "upsample_nearest2d", "upsample_bilinear2d", "cat"};
+    static const char *const CALLS[] = {
+        "max_pool2d_with_indices", "avg_pool2d", "_adaptive_avg_pool2d", "adaptive_avg_pool2d", "upsample_nearest2d",
+        "upsample_bilinear2d",     "cat"};
     switch (x->kind) {
     case GROUP_PRODUCT:
         return is_op(x->main, "convolution");
@@ -39,7 +40,7 @@ static void mark_maps(const engine *e, bool *is_map, bool *is_wide, bool *has_gr
     }
 }
 
-/* The parts of a concatenation in place and the whole have one type. Returns true if a type changed. */
+/* Gives the parts of an in-place concatenation and the whole one type. Returns true if a type changed. */
 static bool unite_parts(const engine *e, const bool *has_group, bool *is_map)
 {
     bool is_changed = false;
@@ -81,6 +82,6 @@ void engine_narrow_maps(engine *e)
             continue;
         p->dtype = e->narrow;
         e->narrow_copy[t] = t + 1;
-        e->wide_readers[p->storage] = e->readers[p->storage]; /* There is no second copy. */
+        e->wide_readers[p->storage] = e->readers[p->storage]; /* No second copy exists. */
     }
 }

@@ -1,6 +1,5 @@
-/* inductor_train.c: compiles a training step as torch.compile does: the network's forward and backward pass are two
- * programs; loss and optimizer run eagerly. The backward program computes again what the forward program did not keep
- * (partition.c). */
+/* inductor_train.c: compiles a training step as torch.compile does: forward and backward pass are two programs; loss
+ * and optimizer run eagerly. The backward program recomputes what the forward program did not keep (partition.c). */
 #include "lower/fused/inductor.h"
 #include "lower/fused/joint.h"
 
@@ -12,7 +11,7 @@ typedef struct compiled {
     const bool *is_kept; /* Indexed by storage of the joint graph: the forward part keeps it for the backward part. */
     int32_t *again;      /* Indexed by storage: 1 + the storage of its second computation; 0: none. */
     tensor_id *renamed;  /* Indexed by tensor: 1 + the same tensor in that storage; 0: none. */
-    int32_t storages, tensors; /* Of the joint graph. */
+    int32_t storages, tensors; /* Sizes of the joint graph. */
 } compiled;
 
 static int32_t storage_of(const compiled *t, tensor_id of)
@@ -53,8 +52,8 @@ static bool trains_last(const compiled *t)
     return small < convolutions && nodes < 300 * convolutions;
 }
 
-/* Marks the kernels of the forward or the backward part: those of that place, and those that compute what they need
- * and the other part does not keep. Marks in `is_needed_storage` what they read. */
+/* Marks the kernels of the forward or the backward part: those of that place, and those whose results they need and
+ * the other part does not keep. Marks in `is_needed_storage` the storages that they read. */
 static bool *find_needed(const compiled *t, bool *is_needed_storage, bool of_forward)
 {
     const joint *j = t->j;
@@ -76,7 +75,7 @@ static bool *find_needed(const compiled *t, bool *is_needed_storage, bool of_for
     return is_needed;
 }
 
-/* Returns the tensor in the backward part: what is computed again has memory of its own. */
+/* Returns the tensor of the backward part; a recomputed tensor has memory of its own. */
 static tensor_id seen_again(compiled *t, tensor_id of)
 {
     int32_t s = storage_of(t, of);
@@ -123,7 +122,7 @@ static void compile_part(compiled *t, const bool *is_in, kernel_phase phase, con
 
 /* ---- around the parts -------------------------------------------------------------------------------------------- */
 
-/* Marks what kernels outside of a part read, and the weights that the part changes. */
+/* Marks storages that kernels outside of a part read, and weights that the part changes. */
 static void mark_read_outside(const compiled *t, bool *is_read, joint_place by)
 {
     const joint *j = t->j;
@@ -155,7 +154,7 @@ static void mark_unread(const compiled *t, bool *is_marked)
                 !is_read[joint_storage(j, j->kernels.items[i].outputs[n])];
 }
 
-/* Appends the kernels of a place as they are. They read the memory in which the parts put their results. */
+/* Appends the kernels of a place unchanged. They read the memory in which the parts store their results. */
 static void add_eager(compiled *t, joint_place place)
 {
     for (int32_t i = 0; i < t->j->kernels.count; i++) {
@@ -204,7 +203,7 @@ program *inductor_train(sooth_model *model, const lower_options *options, progra
     mark_read_outside(&t, is_read, JOINT_LOSS);
     mark_results(&t, is_read);
     bool *is_needed = ARENA_ARRAY(a, bool, storages);
-    /* What the forward part keeps is what the backward part reads of it. */
+    /* The forward part keeps what the backward part reads of it. */
     bool *needs = ARENA_ARRAY(a, bool, storages);
     const bool *in_backward = find_needed(&t, needs, false);
     for (int32_t s = 0; s < t.storages; s++)

@@ -39,7 +39,7 @@ static tensor_id in_own_memory(joint *j, dtype type, const extent *x, tensor_id 
     return t;
 }
 
-/* A one-dimensional tensor of channels, seen with the rank of `like`. */
+/* Returns a one-dimensional tensor of channels as a view with the rank of `like`. */
 static tensor_id by_channel(joint *j, tensor_id t, tensor_id like)
 {
     extent x = {.rank = at(j, like)->rank};
@@ -69,7 +69,7 @@ static kernel *add(joint *j, const kernel *like, const char *op, const tensor_id
     return k;
 }
 
-/* Elements of the first output, times `per_element`. */
+/* Sets the FLOPs to `per_element` for each element of the first output. */
 static void count_flops(joint *j, kernel *k, tensor_id over, int64_t per_element)
 {
     extent x = extent_of(at(j, over));
@@ -114,12 +114,12 @@ static bool is_row_norm(const kernel *k)
     return is_rms_norm(k) || strncmp(k->op, "native_layer_norm", 17) == 0;
 }
 
-/* A norm's tensors, seen so that they broadcast: input, mean (NO_TENSOR for RMS norm), deviation, weight, bias. */
+/* Tensors of a norm as views that broadcast: input, mean (NO_TENSOR for RMS norm), deviation, weight, bias. */
 typedef struct norm {
     tensor_id x, mean, deviation, weight, bias;
 } norm;
 
-/* Statistics of the rows of `x` after the last `rank` dimensions were reduced, in the memory of `t`. */
+/* Returns a view of `t`, which has one number per row of `x`, as `x` with its last `rank` dimensions reduced to 1. */
 static tensor_id by_row(joint *j, tensor_id t, tensor_id x, int rank)
 {
     extent rows = extent_of(at(j, x));
@@ -129,7 +129,7 @@ static tensor_id by_row(joint *j, tensor_id t, tensor_id x, int rank)
     return in_memory_of(j, t, &rows);
 }
 
-/* Statistics of groups (N, G), seen per channel: (N, C, 1, …). Channels of a group share them. */
+/* Returns statistics of groups (N, G) as a view per channel, (N, C, 1, …). The channels of a group share them. */
 static tensor_id by_group(joint *j, tensor_id t, tensor_id x)
 {
     extent rows = {.rank = at(j, x)->rank};
@@ -158,7 +158,7 @@ static norm norm_of(joint *j, const kernel *k, tensor_id x, tensor_id weight, te
     return n;
 }
 
-/* Appends those of the tensors that exist. Returns the new count. */
+/* Appends the existing ones of the tensors. Returns the new count. */
 static int append(tensor_id *list, int count, const tensor_id *more, int more_count)
 {
     for (int i = 0; i < more_count; i++)
@@ -167,8 +167,7 @@ static int append(tensor_id *list, int count, const tensor_id *more, int more_co
     return count;
 }
 
-/* Views of `x` and its statistics with the channels of a group as a dimension of their own: (N, G, C/G, …), (N, G, 1,
- * …). */
+/* Returns a view of `x`, or of its statistics, with groups as a dimension: (N, G, C/G, …) or (N, G, 1, …). */
 static tensor_id grouped(joint *j, tensor_id x, int64_t groups)
 {
     extent from = extent_of(at(j, x)), to = {.rank = from.rank + 1};
@@ -213,7 +212,7 @@ static void split_norm(joint *j, const kernel *k)
     }
 }
 
-/* Gradients of a norm's weights are sums over everything but their own dimensions. */
+/* Adds the gradients of a norm's weights: sums over all dimensions except their own. */
 static void add_weight_gradients(joint *j, const kernel *k, const norm *n, tensor_id dy)
 {
     extent x = extent_of(at(j, n->x)), shape = x;
@@ -233,7 +232,7 @@ static int add_gradient_sums(joint *j, const kernel *k, const norm *n, tensor_id
 {
     bool is_rms = n->mean == NO_TENSOR, scales_first = is_row_norm(k);
     extent rows = extent_of(at(j, n->deviation));
-    extent_contiguous(&rows); /* For groups one sum per channel. */
+    extent_contiguous(&rows); /* For groups, one sum per channel. */
     int count = is_rms ? 1 : 2;
     for (int i = 0; i < count; i++)
         sums[i] = in_own_memory(j, DT_FLOAT32, &rows, n->deviation);
@@ -259,7 +258,7 @@ static void split_norm_gradient(joint *j, const kernel *k)
         add_weight_gradients(j, k, &n, dy);
         return;
     }
-    for (int i = 1; i < k->output_count && i < 3; i++) { /* The sums are the gradients but for a factor. */
+    for (int i = 1; i < k->output_count && i < 3; i++) { /* The sums are the gradients, except for a factor. */
         tensor_id made = by_channel(j, k->outputs[i], n.x), from[2] = {sums[i == 1 ? 1 : 0], n.deviation};
         if (is_group_norm(k))
             add_sums(j, k, "sum", from, 2, &made, 1, 2);
@@ -270,7 +269,7 @@ static void split_norm_gradient(joint *j, const kernel *k)
 
 /* ---- other operators --------------------------------------------------------------------------------------------- */
 
-/* The mask is stored; kept elements are scaled by a formula. */
+/* Splits dropout: the mask is stored, and a formula scales the kept elements. */
 static void split_dropout(joint *j, const kernel *k)
 {
     add_formula(j, k, "bernoulli_", NULL, 0, k->outputs[1], 1);
@@ -294,7 +293,7 @@ static void split_softmax_gradient(joint *j, const network *net, const kernel *k
     add_formula(j, k, k->op, (const tensor_id[]){k->inputs[0], k->inputs[1], sums}, 3, k->outputs[0], 3);
 }
 
-/* The gradient of the bias is a sum of its own. */
+/* The gradient of the bias becomes a separate sum. */
 static void split_convolution_gradient(joint *j, const kernel *k, bool has_bias)
 {
     kernel *own = ARENA_PUSH(j->arena, &j->kernels);
@@ -326,7 +325,7 @@ static void split_max_pool(joint *j, const kernel *k)
     add(j, k, k->op, k->inputs, 1, k->outputs + 1, 1)->window = k->window;
 }
 
-/* Gradients of pooling gather from windows and do not read the map that was pooled. */
+/* Gradients of pooling gather from windows and do not read the pooled map. */
 static void split_pool_gradient(joint *j, const kernel *k)
 {
     kernel *own = ARENA_PUSH(j->arena, &j->kernels);
@@ -341,7 +340,7 @@ static void split_pool_gradient(joint *j, const kernel *k)
     own->input_count = is_offsets ? 2 : 1;
 }
 
-/* The gradient reads where the result was above zero: one byte per element instead of the result itself. */
+/* The gradient reads a mask of positive results, one byte per element, instead of the result itself. */
 static void split_threshold_gradient(joint *j, const kernel *k)
 {
     extent x = extent_of(at(j, k->inputs[0]));
@@ -413,11 +412,12 @@ static void index_storages(joint *j)
             j->writer[joint_storage(j, j->kernels.items[i].outputs[n])] = i;
 }
 
-/* Kernels outside any layer at the end of the forward pass, and those that follow at the beginning of the backward
- * pass, are the loss's. */
+/* Kernels outside any layer at the end of the forward pass, and those at the beginning of the backward pass, belong
+ * to the loss. */
 static void find_places(joint *j)
 {
-    bool *is_given = ARENA_ARRAY(j->arena, bool, (size_t)j->p->storage_count + 1); /* Depends on the gradient. */
+    /* Indexed by storage: its contents depend on the gradient of the outputs. */
+    bool *is_given = ARENA_ARRAY(j->arena, bool, (size_t)j->p->storage_count + 1);
     int32_t loss = 0, after = 0;
     j->place = ARENA_ARRAY(j->arena, joint_place, (size_t)j->kernels.count + 1);
     const kernel *all = j->kernels.items;

@@ -7,7 +7,7 @@
 
 typedef enum joint_place {
     JOINT_FORWARD,
-    JOINT_EITHER,   /* Derivatives that depend on the forward pass alone: either part may compute them. */
+    JOINT_EITHER,   /* Derivatives that depend only on the forward pass: either part may compute them. */
     JOINT_BACKWARD, /* Depends on the gradient of the outputs. */
     JOINT_LOSS,     /* Loss and its gradient: run between the parts, not compiled. */
     JOINT_UPDATE,   /* Optimizer: not compiled. */
@@ -27,7 +27,7 @@ typedef struct joint {
 
 enum { NO_WRITER = -1 };
 
-/* Splits the operators of an eager training program and sorts the kernels by place. */
+/* Splits the operators of an eager training program and assigns each kernel to a place. */
 joint *joint_of(program *p, const network *net, arena *a);
 
 static inline int32_t joint_storage(const joint *j, tensor_id t)
@@ -37,7 +37,7 @@ static inline int32_t joint_storage(const joint *j, tensor_id t)
 
 /* Returns an array indexed by storage: true for what the forward part keeps for the backward part (partition.c). */
 bool *partition_kept(const joint *j);
-/* True if a compiler may compute the operator again in the backward part. */
+/* True if a compiler may recompute the operator in the backward part. */
 bool partition_recomputes(const kernel *k);
 
 /* ---- minimum cut (min_cut.c) ------------------------------------------------------------------------------------- */
@@ -62,7 +62,8 @@ typedef struct cut_graph {
 
 cut_graph cut_graph_new(arena *a, int32_t node_count);
 void cut_add_edge(cut_graph *g, int32_t from, int32_t to, int64_t capacity);
-/* Returns an array indexed by node: true for nodes on the source's side of the smallest cut that is nearest to it. */
+/* Returns an array indexed by node: true for nodes on the source's side of the minimum cut that is nearest to the
+ * source. */
 bool *cut_source_side(cut_graph *g, int32_t source, int32_t sink);
 
 #endif

@@ -57,7 +57,7 @@ static bool push_path(cut_graph *g, int32_t source, int32_t sink, int32_t *level
         }
         if (depth == 0)
             return false;
-        level[at] = FAR; /* A dead end. */
+        level[at] = FAR; /* Leads nowhere. */
         at = g->edges.items[g->edges.items[path[--depth]].back].to;
     }
     int64_t flow = INT64_MAX;

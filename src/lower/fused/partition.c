@@ -1,6 +1,6 @@
 /* partition.c: decides what the forward part of a compiled training step keeps for its backward part. Follows the
- * min-cut partitioner of PyTorch 2.15 (torch/_functorch/partitioners.py): the cheapest set of tensors from which the
- * backward part can compute all that it needs with operators that fuse into its own loops. */
+ * min-cut partitioner of PyTorch 2.15 (torch/_functorch/partitioners.py): it finds the cheapest set of tensors from
+ * which the backward part can compute everything it needs with operators that fuse into its own loops. */
 #include "lower/aten.h"
 #include "lower/fused/joint.h"
 
@@ -9,9 +9,9 @@
 enum {
     FAR_AWAY = 1000000000,
     MOST_DISTANCE = 1000, /* max_dist_from_bw of torch/_functorch/config.py */
-    MOST_WEIGHTED = 100,  /* Distances above it count no more. */
-    LONG_CHAIN = 100,     /* Longest run of operators that may be computed again without a pause. */
-    SMALL_RESULT = 4,     /* A result so many times smaller than its operands is stored. */
+    MOST_WEIGHTED = 100,  /* Larger distances have no further effect. */
+    LONG_CHAIN = 100,     /* Longest run of operators that may be recomputed without interruption. */
+    SMALL_RESULT = 4,     /* A result this many times smaller than its operands is stored. */
 };
 
 typedef struct partition {
@@ -19,7 +19,7 @@ typedef struct partition {
     arena *arena;
     int32_t *user_start, *users; /* Indexed by storage: the kernels that read it, in order; no views. */
     int32_t *distance;           /* Indexed by kernel: operators between it and the backward part. */
-    bool *is_banned;             /* Indexed by kernel: may not be computed again. */
+    bool *is_banned;             /* Indexed by kernel: it may not be recomputed. */
     bool *has_other_writer;      /* Indexed by storage: several kernels write parts of it. */
 } partition;
 
@@ -148,8 +148,8 @@ static bool must_not_repeat(const partition *p, int32_t i)
     return !partition_recomputes(k) || is_far || is_stored_for_backward(p, i) || is_reduction(p, k);
 }
 
-/* Of a value's readers, those behind the first operator that does not fuse are too far from the others to share one
- * computation of it. `reached`: indexed by kernel; zero on entry and on return. */
+/* Bans recomputing the readers of a value that come after the first operator that does not fuse: they are too far from
+ * the other readers to share one computation of the value. `reached`: indexed by kernel; zero on entry and on return. */
 static void ban_far_readers(partition *p, int32_t from, int32_t end, uint8_t *reached)
 {
     enum { FUSED = 1, NOT_FUSED = 2 };
@@ -186,7 +186,7 @@ static void ban_all_far_readers(partition *p)
     }
 }
 
-/* Interrupts runs of operators that all fuse, so that the backward part never computes most of the network again. */
+/* Interrupts long runs of operators that all fuse, so that the backward part does not recompute most of the network. */
 static void ban_in_long_chains(partition *p)
 {
     const joint *j = p->j;
@@ -212,7 +212,8 @@ static void ban_in_long_chains(partition *p)
 
 /* ---- the cut ----------------------------------------------------------------------------------------------------- */
 
-/* Parameters cost nothing. What is near the backward part is preferred, and what must be stored anyway. */
+/* Returns the cost of keeping a storage. Parameters are free; tensors near the backward part, and tensors that must
+ * be stored anyway, are preferred. */
 static int64_t cost_of(const partition *p, int32_t storage)
 {
     const joint *j = p->j;
