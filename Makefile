@@ -1,6 +1,6 @@
 # Sooth: `make help` lists the targets. GNU make and pkg-config; sources are found, nothing is generated or downloaded.
 #
-# Variants live in build directories of their own: `make BUILD=build-clang CC=clang`, `make asan`, `make valgrind`.
+# Each variant has its own build directory: `make BUILD=build-clang CC=clang`, `make asan`, `make valgrind`.
 
 VERSION := $(shell sed -n 's/^.define SOOTH_VERSION "\(.*\)"/\1/p' include/sooth.h)
 SOVERSION := 0
@@ -21,27 +21,27 @@ CFLAGS ?= -O2 -g
 WARNINGS ?= -Wall -Wextra -Werror
 SANITIZE ?=
 
-# _DEFAULT_SOURCE is POSIX 2008 and madvise; nothing of GNU's own is asked for.
+# _DEFAULT_SOURCE gives POSIX 2008 and madvise, without GNU extensions.
 ALL_CFLAGS := -std=c17 -pthread -D_DEFAULT_SOURCE -Iinclude -Isrc $(WARNINGS) -fPIC -fvisibility=hidden -MMD -MP \
     $(shell $(PKG_CONFIG) --cflags zlib 2>/dev/null) $(CPPFLAGS) $(CFLAGS)
 LIBS := $(shell $(PKG_CONFIG) --libs zlib 2>/dev/null || echo -lz) -lm -pthread
-# The program keeps results in SQLite files where the library is there; libsooth itself does not need it.
+# If SQLite is installed, the program keeps results in SQLite files; libsooth does not use it.
 SQLITE_LIBS := $(shell $(PKG_CONFIG) --libs sqlite3 2>/dev/null)
 ifneq ($(SQLITE_LIBS),)
 ALL_CFLAGS += -DSOOTH_SQLITE $(shell $(PKG_CONFIG) --cflags sqlite3)
 endif
-# `sooth measure` runs networks with libraries that it opens while it runs; only their headers are needed here. oneDNN has no file for
-# pkg-config; its version 3 has other functions.
+# `sooth measure` loads its libraries at run time, so the build needs only their headers. oneDNN has no pkg-config file,
+# and version 3 has another interface.
 ONEDNN_PROBE := \#include <oneapi/dnnl/dnnl_version.h>\nint version[DNNL_VERSION_MAJOR == 2 ? 1 : -1];\n
 MEASURE_CFLAGS := $(shell printf '$(ONEDNN_PROBE)' | $(CC) -fsyntax-only -x c - >/dev/null 2>&1 && echo -DSOOTH_ONEDNN) \
     $(shell $(PKG_CONFIG) --exists openblas && echo -DSOOTH_OPENBLAS && $(PKG_CONFIG) --cflags openblas) \
     $(shell $(PKG_CONFIG) --exists libturbojpeg && echo -DSOOTH_TURBOJPEG && $(PKG_CONFIG) --cflags libturbojpeg)
-# `sooth serve` is there where libmicrohttpd is.
+# `sooth serve` is built if libmicrohttpd is installed.
 MICROHTTPD_LIBS := $(shell $(PKG_CONFIG) --libs libmicrohttpd 2>/dev/null)
 ifneq ($(MICROHTTPD_LIBS),)
 SERVE_CFLAGS := -DSOOTH_MICROHTTPD $(shell $(PKG_CONFIG) --cflags libmicrohttpd)
 endif
-# MPI=1: the program shares long work among processes (doc/cluster.md). Only src/cli/cluster.c is compiled with MPI's headers.
+# MPI=1: long jobs run on several processes (doc/cluster.md). Only src/cli/cluster.c is compiled with MPI's headers.
 MPI ?=
 ifneq ($(MPI),)
 MPICC ?= mpicc
@@ -51,12 +51,12 @@ endif
 MPI_CFLAGS := -DSOOTH_MPI $(shell $(MPICC) --showme:compile)
 MPI_LIBS := $(shell $(MPICC) --showme:link)
 endif
-# Structs of some hundred bytes are copied and zeroed often. GCC for x86 does that in one instruction of microcode, which takes longer than
-# vectors in a loop; other compilers do not know these options.
+# Structs of a few hundred bytes are copied and zeroed often. GCC for x86 uses a microcoded instruction (rep movs),
+# which is slower than a loop over vectors. Other compilers lack these options.
 COPY_CFLAGS := -mmemcpy-strategy=vector_loop:512:noalign,libcall:-1:noalign \
     -mmemset-strategy=vector_loop:512:noalign,libcall:-1:noalign
 ALL_CFLAGS += $(shell $(CC) $(COPY_CFLAGS) -E -x c /dev/null >/dev/null 2>&1 && echo $(COPY_CFLAGS))
-# GCC for s390x computes floats as doubles where it keeps to the letter of C, which vectors of floats cannot be mixed with.
+# With -std=c17, GCC for s390x computes float expressions as double, which cannot be combined with float vectors.
 ifneq ($(filter s390x-%,$(shell $(CC) -dumpmachine)),)
 ALL_CFLAGS += -fexcess-precision=fast
 endif
@@ -66,7 +66,7 @@ LDFLAGS += -fsanitize=$(SANITIZE)
 endif
 
 SOURCES := $(sort $(shell find src -name '*.c'))
-# What only the program has: libsooth runs no networks.
+# Rooms of the program alone, because libsooth does not run networks.
 PROGRAM_ROOMS := src/gnn/% src/measure/% src/serve/% src/cli/%
 LIB_SOURCES := $(filter-out $(PROGRAM_ROOMS),$(SOURCES))
 CLI_SOURCES := $(filter $(PROGRAM_ROOMS),$(SOURCES))
@@ -86,12 +86,12 @@ all: $(LIB_A) $(LIB_SO) $(PROGRAM) $(BUILD)/sooth.pc
 
 CODE := $(shell cat src/learn/*.[ch] src/predict/*.[ch] | cksum | cut -d ' ' -f 1)
 
-# Objects depend on the flags they were compiled with, so that switching the compiler rebuilds. Goals that build nothing
-# leave the list alone.
+# Objects depend on their compiler flags, so that another compiler rebuilds them. Goals that build nothing leave the
+# file unchanged.
 FLAGS_TEXT := $(CC) $(ALL_CFLAGS) $(MEASURE_CFLAGS) $(SERVE_CFLAGS) $(LDFLAGS) $(LIBS)
 ifeq ($(filter install-files uninstall clean help,$(MAKECMDGOALS)),)
 $(shell mkdir -p $(BUILD); [ "$$(cat $(BUILD)/flags 2>/dev/null)" = '$(FLAGS_TEXT)' ] || echo '$(FLAGS_TEXT)' >$(BUILD)/flags)
-# The objects' list is a prerequisite too: a source that was removed must leave the libraries.
+# The list of objects is a prerequisite too, so that a removed source leaves the libraries.
 $(shell [ "$$(cat $(BUILD)/objects 2>/dev/null)" = '$(LIB_OBJECTS) $(CLI_OBJECTS) $(GPU_FILES) $(HOST_FILES)' ] || \
     echo '$(LIB_OBJECTS) $(CLI_OBJECTS) $(GPU_FILES) $(HOST_FILES)' >$(BUILD)/objects)
 $(shell [ "$$(cat $(BUILD)/code 2>/dev/null)" = '$(CODE)' ] || echo '$(CODE)' >$(BUILD)/code)
@@ -102,7 +102,8 @@ $(BUILD)/obj/%.o: %.c $(BUILD)/flags
 	@mkdir -p $(@D)
 	$(CC) $(ALL_CFLAGS) -c -o $@ $<
 
-# The texts of the GPUs, and of the hosts, after one another, each after a line with its name; the assembler takes them into the library.
+# All GPU files in one text, each after a line with its name, and likewise all host files; the assembler embeds them in
+# the library.
 $(BUILD)/obj/gpus.txt: $(GPU_FILES) $(BUILD)/objects
 	@mkdir -p $(@D)
 	awk 'FNR == 1 { print "== " FILENAME } { print }' $(GPU_FILES) >$@
@@ -124,7 +125,7 @@ $(BUILD)/obj/src/plan/shipped.o: src/plan/shipped.S data/plans/dippm.txt data/li
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -c -o $@ $<
 
-# The charts of the page, for reports in HTML: modules one after another, without imports and exports.
+# The page's charts for HTML reports: modules concatenated without imports and exports.
 REPORT_MODULES := $(addprefix web/,format.js charts.js tip.js report.js)
 $(BUILD)/obj/report.js: $(REPORT_MODULES)
 	@mkdir -p $(@D)
@@ -136,22 +137,22 @@ $(BUILD)/obj/src/serve/shipped.o: src/serve/shipped.S src/serve/openapi.json $(B
 	@mkdir -p $(@D)
 	$(CC) $(filter-out -MMD -MP,$(ALL_CFLAGS)) -c -o $@ $<
 
-# Loading and predictions take most of their time in these rooms, so they are built with -O3. Products of matrices have multiplication and addition in
-# one instruction.
+# Loading and predictions take most of their time in these rooms, so they are built with -O3. Matrix products use fused
+# multiply-add.
 HOT_CFLAGS ?= -O3
 $(BUILD)/obj/src/front/onnx/%.o $(BUILD)/obj/src/graph/%.o $(BUILD)/obj/src/lower/%.o $(BUILD)/obj/src/memory/%.o $(BUILD)/obj/src/predict/%.o $(BUILD)/obj/src/learn/train.o $(BUILD)/obj/src/gnn/%.o: ALL_CFLAGS += $(HOT_CFLAGS)
 $(BUILD)/obj/src/predict/matrix.o: ALL_CFLAGS += $(HOT_CFLAGS) -ffp-contract=fast
 
-# The peak of the processor takes multiplication and addition in one instruction.
+# The benchmark of the processor's peak uses fused multiply-add.
 $(BUILD)/obj/src/serve/%.o: ALL_CFLAGS += $(SERVE_CFLAGS)
 $(BUILD)/obj/src/measure/%.o: ALL_CFLAGS += $(MEASURE_CFLAGS) $(HOT_CFLAGS)
 $(BUILD)/obj/src/measure/machine.o: ALL_CFLAGS += -ffp-contract=fast
 
-# A training does not go on from the state of another program: what it is built from is part of its checkpoints.
+# Checkpoints contain a checksum of the sources, so that a training never resumes with another program.
 $(BUILD)/obj/src/learn/checkpoint.o: ALL_CFLAGS += -DSOOTH_CODE=$(CODE)u
 $(BUILD)/obj/src/learn/checkpoint.o: $(BUILD)/code
 
-# One relocatable object whose hidden symbols are local: the static library does not leak internals into its user.
+# One relocatable object with local hidden symbols, so that the static library exports no internals.
 $(BUILD)/obj/libsooth.o: $(LIB_OBJECTS) $(BUILD)/objects
 	$(LD) -r -o $@ $(LIB_OBJECTS)
 	$(OBJCOPY) --localize-hidden $@
@@ -165,25 +166,25 @@ $(LIB_SO): $(LIB_OBJECTS) $(BUILD)/objects src/sooth.map
 	    -o $@ $(LIB_OBJECTS) $(LIBS)
 	ln -sf libsooth.so $@.$(SOVERSION)
 
-# The program uses the report writers, which are no part of the public interface, so it takes the objects.
+# The program links the objects, because it uses report writers that the library does not export.
 $(BUILD)/sooth: $(CLI_OBJECTS) $(LIB_OBJECTS) $(BUILD)/objects
 	$(CC) $(LDFLAGS) -o $@ $(CLI_OBJECTS) $(LIB_OBJECTS) $(SQLITE_LIBS) $(MICROHTTPD_LIBS) $(MPI_LIBS) $(LIBS)
 $(BUILD)/obj/src/cli/cluster.o: ALL_CFLAGS += $(MPI_CFLAGS)
 
 PC_TEXT = prefix=$(prefix)\nincludedir=$(includedir)\nlibdir=$(libdir)\n\nName: sooth\n\
-Description: Tells what a neural network consists of and what it costs, from its file\nVersion: $(VERSION)\n\
+Description: Predicts the cost of a neural network on a GPU from its file\nVersion: $(VERSION)\n\
 Requires.private: zlib\nCflags: -I$${includedir}\nLibs: -L$${libdir} -lsooth\nLibs.private: -lm -pthread\n
-# Written each time, because prefix is known only now.
+# Always written, because the prefix may change.
 .PHONY: $(BUILD)/sooth.pc
 $(BUILD)/sooth.pc:
 	@printf '$(subst \n ,\n,$(PC_TEXT))' >$@
 
 # ---- running and testing ----
 
-# Where the user did not say how many jobs: one per core.
+# One job per core, unless the user gives -j.
 JOBS = $(if $(filter -j%,$(MAKEFLAGS)),,-j$(shell nproc))
 
-# The packages come first, in a make of their own: flags are asked of pkg-config when the Makefile is read.
+# Packages are installed before a second make starts, because pkg-config runs when the Makefile is read.
 .PHONY: run
 run: ## build, then predict a network that ships with Sooth
 	@tools/deps.sh build
@@ -202,12 +203,12 @@ test-web: ## build the page and test it in a headless Chromium; installs both
 	@$(MAKE) --no-print-directory $(JOBS) -s all unit-tests web-files
 	@SOOTH_BUILD=$(abspath $(BUILD)) tests/suites/web.py
 
-# Unit tests take the library's objects, because they look inside. A test of allocation failure wraps the allocators.
+# Unit tests link the library's objects, because they test internals. oom_test wraps the allocators.
 UNIT_SOURCES := $(sort $(wildcard tests/unit/*_test.c))
 UNIT_TESTS := $(UNIT_SOURCES:tests/unit/%.c=$(BUILD)/tests/%)
 CMOCKA_LIBS = $(shell $(PKG_CONFIG) --libs cmocka)
 TEST_MODELS := $(patsubst %.txt,$(BUILD)/%.onnx,$(wildcard tests/models/*.txt)) $(BUILD)/tests/models/convnet.onnx.gz
-# Benchmarks run rarely; compiled here, they stay in step with the library.
+# Benchmarks run rarely; compiling them here detects changes of the interface.
 BENCH_SOURCES := $(wildcard bench/*.c)
 .PHONY: unit-tests
 unit-tests: $(UNIT_TESTS) $(TEST_MODELS) $(BUILD)/tests/tools/lower $(BUILD)/tests/tools/declared \
@@ -223,18 +224,18 @@ $(BUILD)/tests/sooth-mpi: $(BUILD)/obj/mpi/cluster.o $(CLI_OBJECTS) $(LIB_OBJECT
 	$(CC) $(LDFLAGS) -o $@ $< $(filter-out $(BUILD)/obj/src/cli/cluster.o,$(CLI_OBJECTS)) $(LIB_OBJECTS) $(SQLITE_LIBS) $(MICROHTTPD_LIBS) \
 	    $(shell mpicc --showme:link 2>/dev/null) $(LIBS)
 $(BUILD)/tests/oom_test: TEST_LDFLAGS := $(foreach f,malloc calloc realloc free mmap munmap,-Wl,--wrap=$(f))
-# Graph networks are a part of the program alone.
+# Graph networks are not in the library.
 GNN_OBJECTS := $(patsubst %.c,$(BUILD)/obj/%.o,$(filter src/gnn/%,$(SOURCES)))
 $(BUILD)/tests/gnn_test: $(GNN_OBJECTS)
 $(BUILD)/tests/gnn_test: TEST_OBJECTS := $(GNN_OBJECTS)
 $(BUILD)/tests/%: $(BUILD)/obj/tests/unit/%.o $(LIB_OBJECTS) $(BUILD)/objects
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) $(TEST_LDFLAGS) -o $@ $< $(TEST_OBJECTS) $(LIB_OBJECTS) $(LIBS) $(CMOCKA_LIBS)
-# What a test looks at that is no command of the program.
+# Tools of the tests that are not commands of the program.
 $(BUILD)/tests/tools/%: $(BUILD)/obj/tests/tools/%.o $(LIB_OBJECTS) $(BUILD)/objects
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $< $(LIB_OBJECTS) $(LIBS)
-# Loaded before the C library, whose calls it makes fail.
+# Preloaded, to make calls of the C library fail.
 $(BUILD)/tests/tools/inject.so: tests/tools/inject.c
 	@mkdir -p $(@D)
 	$(CC) -std=c17 -O1 -g $(WARNINGS) -fPIC -shared -pthread -o $@ $<
@@ -249,7 +250,7 @@ $(BUILD)/tests/models/%.onnx.gz: tests/models/%.txt tests/tools/onnxtext.py
 .PHONY: asan
 asan: ## the same tests under AddressSanitizer and UndefinedBehaviorSanitizer
 	@$(MAKE) --no-print-directory test BUILD=build-asan SANITIZE=address,undefined CFLAGS='-O1 -g $(CHECKED)'
-# Arenas take every allocation from malloc and give it back at once (src/base/arena.c): blocks would hide faults.
+# Arenas call malloc and free for each object (src/base/arena.c), because large blocks would hide memory errors.
 CHECKED := -DSOOTH_ARENA_CHECKED
 
 .PHONY: tsan
@@ -257,7 +258,7 @@ tsan: ## the tests without the corpus under ThreadSanitizer
 	@$(MAKE) --no-print-directory test BUILD=build-tsan SANITIZE=thread CFLAGS='-O1 -g' TESTS='--quick $(TESTS)'
 
 .PHONY: coverage
-coverage: ## what of src/ the tests reach in a clone with nothing beside it, by room
+coverage: ## coverage of src/ by room, by the tests of a clone without ../shared
 	@tools/deps.sh test
 	@$(MAKE) --no-print-directory $(JOBS) -s all unit-tests BUILD=build-coverage LDFLAGS=--coverage HOT_CFLAGS= WARNINGS= \
 	    CFLAGS='-O0 -g --coverage -fprofile-update=atomic'
@@ -307,13 +308,13 @@ STYLED = $(shell find include src tests fuzz bench web -name '*.[ch]' 2>/dev/nul
 
 # ---- the page ----
 
-# The program as WebAssembly, and the page around it: a directory for any file server. Debian's emscripten needs acorn from Debian's
-# directory of modules where another Node.js is installed.
+# The page with the program as WebAssembly, for any file server. If another Node.js is installed, Debian's emscripten
+# needs NODE_PATH to find Debian's acorn.
 EMCC ?= emcc
 WEB_OBJ := $(BUILD)/web-obj
 WEB_CFLAGS := -std=c17 -D_DEFAULT_SOURCE -D_GNU_SOURCE -Iinclude -Isrc -Iweb/zlib $(WARNINGS) -fvisibility=hidden -msimd128 -MMD -MP
 WEB_OPTIMIZE ?= -O2
-# Left out: what learns or measures, searches that run other programs, data sets, and main, which handles signals.
+# Left out: training, measuring, searches that run other programs, data sets, and main, which handles signals.
 WEB_LEFT_OUT := src/learn/% src/measure/% src/gnn/% src/serve/% src/plan/set_% src/plan/dataset% $(foreach name,main learn eval nas measure gnn serve dataset sweep npz, \
     src/cli/$(name).c src/cli/$(name)_%)
 WEB_SOURCES := $(filter-out $(WEB_LEFT_OUT),$(SOURCES)) web/sooth_web.c web/inflate.c
@@ -323,7 +324,7 @@ WEB_LINK := -s MODULARIZE=1 -s EXPORT_ES6=1 -s ENVIRONMENT=worker -s ALLOW_MEMOR
     -s TOTAL_STACK=4MB -s FORCE_FILESYSTEM=1 -s INVOKE_RUN=0 -s DYNAMIC_EXECUTION=0 -s EXPORTED_RUNTIME_METHODS=FS,HEAPU8,HEAPU32 \
     -s EXPORTED_FUNCTIONS=_sooth_run,_malloc,_free -s NO_EXIT_RUNTIME=1 --no-entry
 .PHONY: web
-web: ## the page that predicts in the browser, in build/web
+web: ## build the browser page in build/web
 	@tools/deps.sh web
 	@$(MAKE) --no-print-directory $(JOBS) -s web-files
 
@@ -351,12 +352,12 @@ $(WEB_OBJ)/src/%/shipped.o: src/%/shipped.S src/base/embed.h $(SHIPPED_FILES)
 FUZZ_SECONDS ?= 60
 FUZZ_MINUTES ?=
 FUZZ_JOBS ?= 2
-# A target is a dictionary and seeds; its program is its own or, for formats that are taken as they come, model_fuzz.
+# A target is a dictionary with seeds. Its program is NAME_fuzz, or model_fuzz for formats that need no wrapping.
 FUZZ_TARGETS := $(sort $(patsubst fuzz/%.dict,%,$(wildcard fuzz/*.dict)))
 FUZZ_PROGRAMS := $(sort $(patsubst fuzz/%.c,%,$(wildcard fuzz/*_fuzz.c)))
 FUZZ_FLAGS = BUILD=build-fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined CFLAGS='-O1 -g $(CHECKED)'
 .PHONY: fuzz
-fuzz: ## libFuzzer over every reader and what follows: FUZZ_SECONDS (60) for each on FUZZ_JOBS (2) cores, or FUZZ_MINUTES for all
+fuzz: ## libFuzzer on every reader and the stages after it: FUZZ_SECONDS (60) each on FUZZ_JOBS (2) cores, or FUZZ_MINUTES in all
 	@tools/deps.sh develop
 	@$(MAKE) --no-print-directory $(JOBS) -s fuzz-targets $(FUZZ_FLAGS)
 	@fuzz/run.sh build-fuzz $(if $(FUZZ_MINUTES),$$(($(FUZZ_MINUTES) * 60 / $(words $(FUZZ_TARGETS)))),$(FUZZ_SECONDS)) \
@@ -370,7 +371,7 @@ $(BUILD)/fuzz/%_fuzz: $(BUILD)/obj/fuzz/%_fuzz.o $(BUILD)/obj/fuzz/model.o $(BUI
 	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(LIBS)
 
 .PHONY: bench
-bench: ## speed and memory as users meet them, beside the onnx package, nanopb and PyTorch; writes doc/speed.md
+bench: ## benchmarks of speed and memory against the onnx package, nanopb and PyTorch; writes doc/speed.md
 	@tools/deps.sh develop
 	@$(MAKE) --no-print-directory $(JOBS) -s all $(addprefix $(BUILD)/bench/,load process predict largest nas learn serve)
 	@bench/run.py $(BUILD)
@@ -378,7 +379,7 @@ $(BUILD)/bench/%: $(BUILD)/obj/bench/%.o $(LIB_OBJECTS) $(BUILD)/objects
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -o $@ $< $(LIB_OBJECTS) $(LIBS)
 
-# The same bytes through nanopb and through src/front/common/wire.c; made by bench/run.py where nanopb is there.
+# Reads the same bytes with nanopb and with src/front/common/wire.c; bench/run.py builds it if nanopb is installed.
 $(BUILD)/bench/wire: bench/nanopb/wire.c bench/nanopb/onnx.proto $(LIB_OBJECTS)
 	@mkdir -p $(BUILD)/bench/nanopb
 	protoc --nanopb_out=$(BUILD)/bench/nanopb --proto_path=bench/nanopb onnx.proto >/dev/null

@@ -3,8 +3,9 @@
 
     bench/gnn.py [BUILD] [--rounds N] [--models sage,gcn,…] [--features dippm,full] [--hidden N]
 
-SOOTH_TORCH_PYTHON names a Python with torch and torch_geometric. The graphs are one in --share (16) of DIPPM's, with 16 in a step.
-Times of processors hardly depend on what else runs on the machine."""
+SOOTH_TORCH_PYTHON names a Python with torch and torch_geometric. Uses every --share-th (16th) of DIPPM's graphs, 16 per
+step.
+Processor time hardly depends on other load."""
 import argparse
 import json
 import os

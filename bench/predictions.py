@@ -15,7 +15,7 @@ GPUS = ("a100-sxm4-40gb", "h100-sxm5-80gb", "v100-sxm2-16gb", "t4", "l4", "rtx-3
 BATCHES = (1, 8, 32, 64, 256)
 ROWS = 50_000
 CELL_OPERATIONS = ("none", "skip_connect", "nor_conv_1x1", "nor_conv_3x3", "avg_pool_3x3")
-PROCESSORS_MS = 3  # of what bench/process prints
+PROCESSORS_MS = 3  # columns of bench/process's output
 SWIN_B = MODELS / "torchvision/swin_b.onnx.gz"
 
 
@@ -63,7 +63,7 @@ def bench_largest(table, build, seconds):
 
 @contextlib.contextmanager
 def serving(table, build):
-    """`sooth serve` on a port of its own: (process, port); port None if it does not start."""
+    """Starts `sooth serve` on a free port; returns (process, port), port None if it does not start."""
     server = subprocess.Popen([build / "sooth", "serve", "--port", "0", "--quiet"], stderr=subprocess.PIPE, text=True)
     try:
         found = re.search(r":(\d+)/", server.stderr.readline())
@@ -90,7 +90,7 @@ def bench_serve(table, build, seconds):
 
 
 def bench_serve_memory(table, build, answers):
-    """Resident memory of a server that answers questions of all kinds, after each round of them."""
+    """Resident memory of a server after each round of questions of all kinds."""
     table.heading(f"memory of `sooth serve` over {answers:,} answers")
     paths = [f"/v1/predict?model=zoo:{network}&gpu={gpu}&batch={batch}&totals=1" for network, gpu, batch in (
         ("resnet50", "a100", 32), ("bert_base", "h100", 8), ("vit_b_16", "t4", 1), ("resnet18", "l4,t4", "1,2"))]
@@ -200,7 +200,7 @@ def measured_rows():
 def bench_learn_memory(table, build, scratch):
     """Memory per row: the peak with many rows against the peak with a third of them."""
     table.heading("memory of `sooth learn`, one epoch")
-    source, rows = measured_rows() # rows of one graph are adjacent, as many as in a training
+    source, rows = measured_rows() # adjacent rows share a graph, as many as in a training
     few, many = 1500, 13_500
     peaks = []
     for count in (few, many):

@@ -19,7 +19,7 @@ enum { MOST_CONNECTIONS = 256, MOST_TIMES = 1 << 20, ROOM = 1 << 20 };
 typedef struct asker {
     pthread_t thread;
     int port;
-    double until_s, every_s; /* between two questions of this connection; 0: none */
+    double until_s, every_s; /* time between two questions of this connection; 0: none */
     const char *path;
     float *times_ms;
     size_t count, bad, bytes;

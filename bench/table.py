@@ -11,7 +11,7 @@ BEGIN, END = "<!-- table: make bench -->", "<!-- end of table -->"
 
 
 def output(*command, **how):
-    """The words that a program prints; None if it fails."""
+    """The program's output as words; None if it fails."""
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, **how)
     return done.stdout.split() if done.returncode == 0 else None
 
@@ -25,7 +25,8 @@ def mib(kib):
 
 
 class Table:
-    """Rows (what, Sooth, compared with, target). A part that cannot run says why and leaves the page's row unchanged."""
+    """Rows (what, Sooth, compared with, target). A benchmark that cannot run gives the reason and leaves its row in the
+    page unchanged."""
 
     def __init__(self):
         self.rows, self.skipped = [], []

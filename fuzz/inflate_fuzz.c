@@ -1,5 +1,6 @@
-/* inflate_fuzz.c: the page's inflater (web/inflate.c) must take what zlib takes, make the same bytes of it and refuse
- * what zlib refuses, in pieces of any size. The first three bytes of an input are the kind of data and the pieces. */
+/* inflate_fuzz.c: compares the page's inflater (web/inflate.c) with zlib: both must accept the same data, in pieces of
+ * any size, and give the same bytes. The first three bytes of an input are the kind of data and the sizes of the
+ * pieces. */
 #include "../web/inflate.c"
 
 #include <zlib.h>
@@ -28,7 +29,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         result = inflate_run(&s);
     } while (result == INFLATE_MORE ||
              (result == INFLATE_NO_PROGRESS && s.next_in < in_end && s.next_out < own + ROOM));
-    /* Of data that are cut off, zlib finds some faults later. */
+    /* In truncated data, zlib detects some faults later. */
     bool is_later = result == INFLATE_DAMAGED && wanted != Z_STREAM_END && z.avail_in == 0;
     if ((result == INFLATE_END) != (wanted == Z_STREAM_END) ||
         ((result == INFLATE_DAMAGED) != (wanted == Z_DATA_ERROR) && !is_later))

@@ -14,7 +14,7 @@
 
 uint64_t invariants_settings;
 
-/* Sums of a hundred thousand rows, in another order than the library's. */
+/* Tolerance for sums of a hundred thousand rows in another order than the library's. */
 static const double SUM_TOLERANCE = 1e-6;
 
 static volatile size_t sink; /* keeps reads of results from being optimized away */

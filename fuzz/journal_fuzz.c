@@ -1,5 +1,5 @@
-/* journal_fuzz.c: libFuzzer target for the lines of a survey's journal. Their checksums are made right first. What is
- * read can be written and read to the same. */
+/* journal_fuzz.c: libFuzzer target for the lines of a survey's journal. Checksums are corrected first. A line that was
+ * read must be the same after writing and reading. */
 #include "plan/survey.h"
 
 #include <stdio.h>

@@ -1,5 +1,5 @@
-/* mig_fuzz.c: libFuzzer target for the reader of slice tables, the lookup by name, and the layout search with the
- * result. */
+/* mig_fuzz.c: libFuzzer target for the reader of slice tables, the lookup by name, and the layout search on the table
+ * read. */
 #include "plan/mig_search.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);

@@ -1,5 +1,5 @@
 /* plan_fuzz.c: libFuzzer target for the plans of sweeps and data sets: the reader, the spaces of the families, the
- * numbers of a sweep, and the first networks where all of them come from the zoo. */
+ * numbers of a sweep, and the first networks if all come from the zoo. */
 #include "plan/sweep.h"
 
 #include <stdlib.h>
@@ -30,7 +30,7 @@ static bool name_candidates(const space *s, sooth_error *error)
     return true;
 }
 
-/* A result has what sweep_take_network and sweep_take_point read, and no more. */
+/* sweep_take_network and sweep_take_point must read exactly the whole result. */
 static void compute(const sweep *s)
 {
     bytes result = {0};

@@ -1,6 +1,6 @@
 /* question_fuzz.c: libFuzzer target for the questions of `sooth serve`. An input that begins with '{' is the JSON of a
- * request, any other the pairs of a query, one in each line. A question that is read has only values in bounds, and
- * names no file. */
+ * request, any other the pairs of a query, one in each line. An accepted question has values within bounds and names no
+ * file. */
 #include "../src/serve/question.c"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);

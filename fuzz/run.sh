@@ -3,7 +3,8 @@
 #
 #     fuzz/run.sh BUILD SECONDS JOBS TARGET...
 #
-# The first run makes the seeds (fuzz/seeds.py) and keeps those that reach something new (BUILD/fuzz/TARGET/seeds). Inputs have up to 1 MB.
+# The first run makes the seeds (fuzz/seeds.py) and keeps those that reach new code (BUILD/fuzz/TARGET/seeds). Inputs
+# have up to 1 MB.
 # An input is a finding if it crashes, breaks an invariant, takes longer than FUZZ_TIMEOUT (25) seconds of a processor or more than 2 GB of memory.
 # Findings stay in BUILD/fuzz/TARGET/findings; the exit code is 1 then.
 set -eu
@@ -24,7 +25,7 @@ make_seeds() { # of the target whose directory this is
     rm -rf candidates
 }
 
-# libFuzzer counts the seconds of the clock, which run on while other programs have the processor.
+# libFuzzer counts wall-clock seconds, which include time of other programs.
 drop_false_timeouts() {
     for input in findings/timeout-* findings/slow-unit-*; do
         [ -f "$input" ] || continue

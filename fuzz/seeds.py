@@ -35,8 +35,7 @@ import torchfiles  # noqa: E402
 MAX_BYTES = 8192
 LARGEST_BYTES = 1 << 20
 KEEP_LARGE = 4
-KEEP_COMPRESSED = 5  # a few, for the path through zlib
-# Archives and directories of tests/models/formats with files of a target, and the endings of their names.
+KEEP_COMPRESSED = 5  # a few, for the path through zlib Archives and directories of tests/models/formats with files of a target, and the endings of their names.
 IN_REPOSITORY = {"hlo": ("hlo", "stablehlo", "jax"), "tensorflow": ("tensorflow", "graphdef", "savedmodel"), "ncnn": ("ncnn", "pnnx"),
                  "hf": ("hf", "huggingface", "language"), "pt2": ("pytorch", "pt2"), "torchscript": ("pytorch", "torchscript")}
 ENDINGS = {"pt2": (".pt2",), "torchscript": (".pt", ".ptl")}

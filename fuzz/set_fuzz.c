@@ -1,6 +1,6 @@
-/* set_fuzz.c: libFuzzer target for the graphs of data sets. An input is the stored form; where its columns do not
- * decompress, they are compressed first, so that mutations reach the columns. A graph that is read is written and read
- * to the same. */
+/* set_fuzz.c: libFuzzer target for the graphs of data sets. An input is the stored form. If its columns do not
+ * decompress, they are compressed first, so that mutations reach the columns. A graph that was read must be the same
+ * after writing and reading. */
 #include "plan/set_graph.h"
 
 #include <stdlib.h>

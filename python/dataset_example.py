@@ -14,7 +14,7 @@ from torch_geometric.nn import SAGEConv, global_add_pool
 
 
 def load(path):
-    """One Data for each graph with a latency: operators one-hot, shapes and attributes as logarithms, true edges."""
+    """One Data per graph with a latency: one-hot operators, logarithms of shapes and attributes, all edges."""
     given = dict(np.load(path))
     latency = dict(zip(given["label_graph"][::-1], given["label_values"][::-1, 0]))  # the first label of each graph
     x = np.concatenate([np.eye(len(given["operators"]))[given["node_op"]],

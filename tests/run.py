@@ -5,7 +5,8 @@
 
 A suite is a program that prints TAP ("ok 1 - name", "not ok 2 - name", "ok 3 - name # SKIP why"): the cmocka programs
 in DIR/tests and the executables in tests/suites and tests/corpus. NAME runs only the suites whose names contain it; --quick leaves out
-those that walk the whole corpus; --alone runs as a clone with nothing beside it does. The last line is "N passed, N failed", with ", N skipped" where something was skipped.
+those that walk the whole corpus; --alone runs as in a clone without ../shared. The last line is "N passed, N failed",
+followed by ", N skipped" if tests were skipped.
 """
 import argparse
 import concurrent.futures
@@ -64,7 +65,7 @@ def main():
             env.pop(name, None)
     passed = failed = skipped = 0
     with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-        # The corpus suites are the long ones: they begin first, so that the cores are busy until the end.
+        # Corpus suites take longest, so they start first and keep all cores busy until the end.
         order = sorted(suites, key=lambda s: not is_corpus(s))
         pending = {pool.submit(run, str(s), env): s for s in order}
         for job in concurrent.futures.as_completed(pending):

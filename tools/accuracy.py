@@ -7,7 +7,8 @@
 that ship.
 
 Each row was predicted by a training that had not seen its architecture, its family, its operator shape or its GPU (column `apart`).
-Intervals are those that `sooth learn` wrote beside each row: fitted without the row's family (or shape) and the others of its quarter."""
+Intervals are those that `sooth learn` wrote beside each row: fitted without the quarter of the families (or shapes)
+that contains the row's."""
 import argparse
 import collections
 import csv
@@ -99,13 +100,13 @@ HEAD = ["", "rows", "MAPE %", "median %", "p90 %", "within 5 %", "within 10 %", 
 
 
 def in_order(item):
-    """Names in order, batches by their size."""
+    """Sorts by name, then by batch size."""
     number = item[0].split(" ")[0]
     return (int(number) if number.isdigit() else 0, item[0])
 
 
 def tables(rows):
-    """Title and rows of each table that there are rows for."""
+    """Title and rows of each table that is not empty."""
     for title, chosen, by in SETS:
         mine = [r for r in rows if chosen(r)]
         if not mine:

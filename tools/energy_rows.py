@@ -19,14 +19,14 @@ import statistics
 import sys
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tests" / "tools"))
-import onnxtext  # noqa: E402  (the tests use it too)
+import onnxtext  # noqa: E402  (also used by the tests)
 
 COLUMNS = ("name", "graph", "batch", "gpu", "precision", "layout", "runtime", "stack", "mode", "optimizer", "mig", "latency_ms",
            "memory_mib", "energy_j", "source", "power_w", "power_limit_w", "idle_gpus", "gpus")
 
 
 class Folder:
-    """Where tables are read, where rows and graphs go."""
+    """Directories of the tables read, and of the rows and graphs written."""
 
     def __init__(self, shared, path):
         self.shared, self.path, self.graphs = shared, path, {}
@@ -37,7 +37,7 @@ class Folder:
             yield from csv.DictReader(file)
 
     def graph(self, name, text):
-        """The file of a graph, written once."""
+        """Returns the file of a graph; writes it at the first call."""
         if name not in self.graphs:
             onnxtext.write(text() if callable(text) else text, str(self.path / f"{name}.onnx"))
             self.graphs[name] = f"{name}.onnx"
@@ -95,7 +95,7 @@ class Text:
 
 
 def shufflenet_v2():
-    """For images of 32 x 32, as collections of networks for CIFAR-100 have it: no pooling before the stages."""
+    """For 32 x 32 images, as in collections of CIFAR-100 networks: no pooling before the stages."""
     t = Text()
 
     def conv(x, inputs, outputs, size=1, stride=1, group=1, relu=True):
@@ -126,9 +126,9 @@ def shufflenet_v2():
 
 
 def retinanet():
-    """MLPerf's RetinaNet for images of 800 x 800: ResNeXt-50 32x4d with its batch norms folded, the feature pyramid over
-    three of its stages and two further levels, and heads for 264 classes and nine boxes on all five. Without the
-    selection of boxes after them."""
+    """MLPerf's RetinaNet for 800 x 800 images: ResNeXt-50 32x4d with folded batch norms, a feature pyramid of three of
+    its stages and two further levels, and on all five levels heads for 264 classes and nine boxes. Lacks the final
+    selection of boxes."""
     t = Text()
 
     def weights(inputs, outputs, size):
@@ -175,7 +175,7 @@ def retinanet():
     return t.done(["x float32[N,3,800,800]"], "\noutput ".join(outputs))
 
 
-SPEECH_STEPS = 600  # of an LSTM: the 12.3 s of a mean sentence
+SPEECH_STEPS = 600  # time steps of an LSTM for 12.3 s, the mean length of a sentence
 
 
 def deepspeech2():
@@ -221,7 +221,7 @@ def layer(t, x, m, tokens, attention):
     q, k, v = (t.linear(y, hidden, n * width) for n in (heads, kv, kv))
     x = t.node("Add", [x, t.linear(attention(t, q, k, v), heads * width, hidden)])
     y = t.norm(x, hidden)
-    if m.experts:  # every expert that is asked gets the same number of tokens
+    if m.experts:  # all active experts get the same number of tokens
         asked = min(m.experts, tokens * m.active)
         each = -(-tokens * m.active // asked)
         y = t.node("Expand", [t.node("Slice", [y, t.ints(0), t.ints(min(each, tokens)), t.ints(0)]), t.ints(asked, 1, 1)])
@@ -297,7 +297,7 @@ class PictureLayers:
         self.p, self.m, self.tokens, self.layers, self.t = picture, picture.sizes, tokens, layers, Text()
 
     def modulated(self, x):
-        """A norm without weights of its own, a scale and a shift of the step's."""
+        """A norm without weights; scale and shift are computed from the time step."""
         t, m = self.t, self.m
         y = t.node("LayerNormalization", [x, t.weight(m.hidden)], "axis=-1")
         return t.node("Add", [t.node("Mul", [y, "scale"]), "shift"])
@@ -306,7 +306,7 @@ class PictureLayers:
         return self.t.node("Add", [x, self.t.node("Mul", [y, "gate"])])
 
     def turned(self, x):
-        """Rotary positions: pairs are swapped, and both products added."""
+        """Rotary positions: swaps pairs and adds both products."""
         t, m = self.t, self.m
         first = t.node("Slice", [x, t.ints(0), t.ints(m.width // 2), t.ints(3)])
         other = t.node("Neg", [t.node("Slice", [x, t.ints(m.width // 2), t.ints(m.width), t.ints(3)])])
@@ -322,7 +322,7 @@ class PictureLayers:
         return self.turned(x) if special and self.p.turns else x
 
     def attention(self, y, beside=None, beside_tokens=0):
-        """Of all tokens to each other, or to those of a text."""
+        """Attention of all tokens to each other, or to the tokens of a text."""
         t, m = self.t, self.m
         q, k, v = (t.linear(x, m.hidden, m.heads * m.width) for x in (y, beside or y, beside or y))
         seen = beside_tokens or self.tokens
@@ -331,7 +331,7 @@ class PictureLayers:
             q, k = (t.node("Relu", [x]) for x in (q, k))
             z = t.node("MatMul", [q, t.node("MatMul", [t.transpose(k, 0, 1, 3, 2), v])])
         else:
-            q = t.node("Mul", [q, t.real(m.width ** -0.5)])  # written so, it is PyTorch's own attention
+            q = t.node("Mul", [q, t.real(m.width ** -0.5)])  # in this form it is PyTorch's fused attention
             z = t.node("MatMul", [t.node("Softmax", [t.node("MatMul", [q, t.transpose(k, 0, 1, 3, 2)])], "axis=-1"), v])
         return t.linear(t.reshape(t.transpose(z, 0, 2, 1, 3), 0, -1, m.heads * m.width), m.heads * m.width, m.hidden)
 
@@ -339,7 +339,7 @@ class PictureLayers:
         t, m = self.t, self.m
         if not self.p.linear:
             return t.linear(t.node("Gelu", [t.linear(y, m.hidden, m.ffn)]), m.ffn, m.hidden)
-        side = round(self.tokens ** 0.5)  # SANA's has a depthwise convolution between
+        side = round(self.tokens ** 0.5)  # SANA has a depthwise convolution between the products
         y = t.reshape(t.transpose(y, 0, 2, 1), 0, m.hidden, side, side)
         y = t.node("Conv", [y, t.weight(2 * m.ffn, m.hidden, 1, 1), t.weight(2 * m.ffn)], "kernel_shape=[1,1]")
         y = t.node("Mul", [t.node("Sigmoid", [y]), y])
@@ -353,7 +353,7 @@ class PictureLayers:
     def text(self):
         t, m, x = self.t, self.m, "x"
         for index in range(self.layers):
-            if index < self.p.skip:  # what an earlier layer made is joined to it
+            if index < self.p.skip:  # concatenates the output of an earlier layer
                 x = t.linear(t.norm(t.node("Concat", [x, "x"], "axis=-1"), 2 * m.hidden), 2 * m.hidden, m.hidden)
             y = self.modulated(x)
             x = self.added(x, self.attention(y))
@@ -374,7 +374,7 @@ class PictureLayers:
 # ---- Zeus: training under power limits --------------------------------------------------------------------------------
 
 ZEUS_GPUS = {"V100": "v100-pcie-32gb", "P100": "p100-pcie-16gb", "A40": "a40", "Quadro RTX 6000": "quadro-rtx-6000"}
-# Samples in an epoch; sentiment140's and librispeech's follow from the times of a step.
+# Samples in an epoch; those of sentiment140 and librispeech follow from step times.
 ZEUS_SAMPLES = {"cifar100": 50000, "imagenet": 1281167, "squad": 88524, "sentiment140": 1280000, "librispeech": 132553,
                 "movielens-1m": 4970845}
 
@@ -410,7 +410,7 @@ GENERATION = {
     "Llama-2 (13B)": sizes(40, 5120, 40, 40, 128, 13824),
     "Llama-2 (70B)": sizes(80, 8192, 64, 8, 128, 28672),
     "Mistral (7B)": sizes(32, 4096, 32, 8, 128, 14336),
-    "Mixtral (8x7B)": sizes(32, 4096, 32, 8, 128, 28672),  # two experts of 14336 for each token
+    "Mixtral (8x7B)": sizes(32, 4096, 32, 8, 128, 28672),  # a token uses two experts of 14336
 }
 
 
@@ -432,7 +432,7 @@ def generation(folder):
 # ---- ML.ENERGY: serving and diffusion, H100 and B200 --------------------------------------------------------------------
 
 MLENERGY_GPUS = {"H100": "h100-sxm5-80gb", "B200": "b200-sxm-180gb"}
-LAYERS = 4  # of a model's layers stand for all: they are equal
+LAYERS = 4  # number of layers that stand for all layers of a model, which are equal
 
 QWEN_30B = sizes(48, 2048, 32, 4, 128, 768, experts=128, active=8)
 QWEN_235B = sizes(94, 4096, 64, 4, 128, 1536, experts=128, active=8)
@@ -442,18 +442,18 @@ SERVED = {
     "Qwen3-VL-32B": sizes(64, 5120, 64, 8, 128, 25600), "Qwen3-30B": QWEN_30B, "Qwen3-Coder-30B": QWEN_30B,
     "Qwen3-Omni-30B": QWEN_30B, "Qwen3-VL-30B": QWEN_30B, "Qwen3-235B": QWEN_235B, "Qwen3-VL-235B": QWEN_235B,
     "Qwen3-Coder-480B": sizes(62, 6144, 96, 8, 128, 2560, experts=160, active=8),
-    "DeepSeek": sizes(61, 7168, 128, 1, 576, 2048, experts=256, active=9),  # one latent head of keys and values
+    "DeepSeek": sizes(61, 7168, 128, 1, 576, 2048, experts=256, active=9),  # keys and values are one latent head
     "gemma-3-12b": sizes(48, 3840, 16, 8, 256, 15360), "gemma-3-27b": sizes(62, 5376, 32, 16, 128, 21504),
     "Llama-3.1-8B": sizes(32, 4096, 32, 8, 128, 14336), "Llama-3.1-70B": sizes(80, 8192, 64, 8, 128, 28672),
     "Llama-3.3-70B": sizes(80, 8192, 64, 8, 128, 28672), "Llama-3.1-405B": sizes(126, 16384, 128, 8, 128, 53248),
     "Llama-4-Scout": sizes(48, 5120, 40, 8, 128, 8192, experts=16, active=1),
-    "Llama-4-Maverick": sizes(48, 5120, 40, 8, 128, 8192, experts=64, active=1),  # 128 in every second layer
+    "Llama-4-Maverick": sizes(48, 5120, 40, 8, 128, 8192, experts=64, active=1),  # in the model, every second layer has 128
     "gpt-oss-20b": sizes(24, 2880, 64, 8, 64, 2880, experts=32, active=4),
     "gpt-oss-120b": sizes(36, 2880, 64, 8, 64, 2880, experts=128, active=4),
     "Nemotron-Nano-9B": sizes(56, 4480, 40, 8, 128, 10000, gated=False),
     "Nemotron-Nano-12B": sizes(62, 5120, 40, 8, 128, 12000, gated=False),
 }
-# Tokens of a prompt, which the table does not tell: assumed.
+# Assumed tokens of a prompt, because the table does not have them.
 PROMPTS = {"lm-arena-chat": 250, "gpqa": 300, "sourcegraph-fim": 4000, "image-chat": 1000, "video-chat": 1500}
 
 
@@ -465,8 +465,8 @@ def served_name(model):
 
 
 def stalled_runs(rows):
-    """Identities of the runs whose server kept the GPU waiting: a step took clearly longer than with more requests at once, or
-    fewer tokens came out than with fewer requests, and every run with still more requests."""
+    """Identities of runs in which the GPU waited for the server: a step took clearly longer than with more concurrent
+    requests, or the throughput was below that with fewer requests; and all runs with more requests than such a run."""
     series, stalled = collections.defaultdict(list), set()
     for r in rows:
         series[tuple(r[k] for k in ("model", "task", "device", "n_gpus", "tp", "ep", "dp", "precision"))].append(r)
@@ -492,7 +492,7 @@ def serving(folder):
             continue
         m, gpus, requests = SERVED[name], int(r["n_gpus"]), float(r["avg_batch"])
         prompt, made = PROMPTS[r["task"]], float(r["avg_output_len"])
-        # Prompts run beside the tokens that are made, so many for each; the cache is read for the latter alone.
+        # Steps also process prompts: this many prompt tokens per new token. Only new tokens read the cache.
         beside = round(prompt / made, 1)
         tokens = max(round(requests * (1 + beside)), 1)
         past = max(int((prompt + made / 2) / (1 + beside)) // 64 * 64, 64)

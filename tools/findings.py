@@ -50,7 +50,7 @@ def rows():
 
 
 def cell(name, values):
-    """Values that hold are bold."""
+    """Writes values that confirm the finding in bold."""
     if values is None:
         return ""
     shown = [f"{v:.0f}" if name == "memory_share" else f"{v:.1f}" for v in values]

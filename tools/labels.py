@@ -38,7 +38,7 @@ GPUS = {
 
 
 class Tables:
-    """Where the tables are, and what became of their rows."""
+    """Directories of the tables and the output, and counts of skipped rows."""
 
     def __init__(self, shared, folder, limit):
         self.shared, self.folder, self.limit = shared, folder, limit
@@ -51,7 +51,7 @@ class Tables:
             yield from csv.DictReader(file)
 
     def file(self, *choices):
-        """The path of the first graph file that is there, from the output folder; None if there is none."""
+        """Path of the first graph file that exists, relative to the output folder; None if there is none."""
         for choice in choices:
             path = self.shared / "models" / choice
             if path.is_file():
@@ -62,7 +62,7 @@ class Tables:
         self.left_out[reason] += 1
 
     def chosen(self, names):
-        """At most `limit` of the names, always the same ones; fewer names are a part of more."""
+        """At most `limit` of the names, chosen by hash; a smaller limit gives a subset."""
         if not self.limit:
             return set(names)
         by_hash = sorted(names, key=lambda name: hashlib.sha256(name.encode()).digest())
@@ -111,18 +111,18 @@ def ofa(tables):
 
 
 def transformer_graph(run):
-    """The zoo's network with the sizes of the run; None if the zoo has none."""
+    """The zoo's network with the run's sizes; None if the zoo does not have it."""
     families = {"BertLMHeadModel": "bert", "GPT2LMHeadModel": "gpt2", "OPTForCausalLM": "opt",
                 "SwitchTransformersForConditionalGeneration": "switch"}
     family = families.get(run["arch"])
     sizes = "layers={layers}&hidden={hidden}&heads={heads}&ffn={ffn}&vocab={vocab}".format(**run)
-    if family == "bert":  # the positions of the published configurations, or as many as the run has tokens
+    if family == "bert":  # positions of the published configuration, but at least the tokens of the run
         head = "classify" if run["mode"] == "inf" else "pretrain"
         return f"zoo:bert?{sizes}&positions={max(512, int(run['seq_len']))}&seq={run['seq_len']}&head={head}"
     if family in ("gpt2", "opt"):
         least = {"gpt2": 1024, "opt": 2048}[family]
         return f"zoo:{family}?{sizes}&positions={max(least, int(run['seq_len']))}&seq={run['seq_len']}"
-    if family == "switch":  # heads of 128 are the configuration's; the table does not have them
+    if family == "switch":  # heads of 128, from the configuration; the table does not state them
         return "zoo:switch?{sizes}&decoder={decoder_layers}&kv=128&experts={experts}&capacity={expert_capacity}&seq={seq_len}".format(
             sizes=sizes, **run)
     return None
@@ -179,14 +179,14 @@ def vgg(name):
 
 
 def network_name(graph, otherwise):
-    """The name that timm and torchvision give the network, so that splits by name keep all rows of it on one side."""
+    """The network's name in timm and torchvision, so that splits by name keep all its rows together."""
     if graph == "zoo:mobilenet_v2":
         return "mobilenet_v2"
     return otherwise.lower() if graph.startswith("zoo:") else re.split("[@.]", pathlib.PurePath(graph).name)[0]
 
 
 def torchvision(tables):
-    """Only graphs that have their batch norms: these runs had them."""
+    """Only graphs with batch norms, because these runs had them."""
     others = {"mnasnet0_5": "mnasnet_050", "mnasnet1_0": "mnasnet_100", "densenet121": "densenet121",
               "densenet161": "densenet161", "densenet169": "densenet169", "densenet201": "densenet201"}
     for run in tables.read("cnn_end_to_end/torchvision_latency_batch12.csv"):
@@ -235,7 +235,7 @@ def pycls(tables):
         yield row(name, graph, 64, GPUS[run["device"]], run["infer_ms_batch64"], "pycls", stack="pt1.x")
 
 
-# PaddleClas's names of networks that timm has too: a pattern, and timm's name made of what it matched.
+# PaddleClas's names of networks that timm has too: a pattern, and the template of timm's name.
 PADDLE = [
     (r"DLA(\w+)", r"dla\1"), (r"DPN(\d+)", r"dpn\1"), (r"DenseNet(121|161|169|201)", r"densenet\1"),
     (r"EfficientNetB(\d)", r"efficientnet_b\1 tf_efficientnet_b\1"), (r"InceptionV([34])", r"inception_v\1"),
@@ -260,7 +260,7 @@ def paddle_graph(tables, name, size):
         return "zoo:mobilenet_v2"
     if name == "AlexNet" and size == "224":
         return tables.file("torchvision/alexnet.onnx.gz")
-    if re.fullmatch(r"ShuffleNetV2_x\d_\d", name) and size == "224":  # an engine folds batch norms, and so does this graph
+    if re.fullmatch(r"ShuffleNetV2_x\d_\d", name) and size == "224":  # this graph has folded batch norms, as an engine has
         return tables.file(f"torchvision/shufflenet_v2{name[12:]}.onnx.gz")
     for pattern, made in PADDLE:
         found = re.fullmatch(pattern, name)
@@ -331,7 +331,7 @@ MLPERF_BATCHES = {"MultiStream": 8, "SingleStream": 1}
 
 
 def mlperf(tables):
-    """TensorRT engines in int8. A result in bulk is that of all GPUs of the system."""
+    """TensorRT engines in int8. Offline results are sums over all GPUs of the system."""
     graphs = energy_rows.Folder(tables.shared, tables.folder / "mlperf")
     files = {"resnet50": "zoo:resnet/50", "retinanet": "mlperf/" + graphs.graph("retinanet", energy_rows.retinanet)}
     for run in tables.read("cnn_end_to_end/mlperf_inference.csv.gz"):
@@ -361,11 +361,11 @@ def mlperf(tables):
 
 
 def encoder(layers, hidden, vocab, head="none"):
-    """A BERT of the zoo but for its number of tokens; heads of 64, or of 32 where there are 384 units."""
+    """A BERT of the zoo without its number of tokens; heads have 64 units, or 32 if the width is 384."""
     return f"zoo:bert?layers={layers}&hidden={hidden}&heads=12&vocab={vocab}&positions=514&head={head}"
 
 
-# What ran under a name of the table, by data set: the graph without its tokens, and the name of the network.
+# By name in the table and data set: the graph without its number of tokens, and the network's name.
 MIG_NETWORKS = {
     ("migprofiler-40g", "bert-base-multilingual-cased"): encoder(12, 768, 119547),
     ("migprofiler-40g", "distiluse-base-multilingual-cased-v1"): encoder(6, 768, 119547),
@@ -381,7 +381,7 @@ MIG_NETWORKS = {
 }
 
 
-# Of training; the others have momentum.
+# Optimizers of training runs other than SGD with momentum.
 MIG_OPTIMIZERS = {"bert-base": "adamw", "bert": "adam"}
 
 # Each on a host of its own, whose speed data/slices.txt has; the versions of PyTorch follow from the rates of products.
@@ -412,7 +412,7 @@ def mig(tables):
 # Each has a host and a software of its own. Limits are those of the boards: below them clocks fall.
 ENERGY_STACKS = {"zeus": "zeus-pt1.x", "generation": "hf-pt2.x", "mlenergy-llm": "vllm-mlenergy"}
 BOARD_LIMITS_W = {"v100-pcie-32gb": "250", "p100-pcie-16gb": "250", "a40": "300", "quadro-rtx-6000": "260"}
-# What the graphs do not have, or the GPU waits for; doc/labels.md.
+# Left out: not in the graphs, or the GPU waits for other parts; see doc/labels.md.
 NOT_THE_GPU = {"ncf-movielens-1m": "the input pipeline", "deepspeech2-librispeech": "its samples are counted by its times",
                "mixtral-8x7b": "experts one after the other"}
 
@@ -447,7 +447,7 @@ SOURCES = {"nasbench201": nasbench201, "fbnet": fbnet, "ofa": ofa, "transformers
 
 
 def write(path, rows):
-    """All rows or none: under another name until the last is there."""
+    """Writes under a temporary name, so that only complete files appear."""
     count = 0
     unfinished = path.with_suffix(path.suffix + ".part")
     with open(unfinished, "wb") as raw, gzip.GzipFile("", "wb", mtime=0, fileobj=raw) as packed:

@@ -39,12 +39,12 @@ def stage_rows(name, answer):
 
 
 def flops_of(layer, peak_gflops):
-    """From the efficiency and the time of the first library's layer."""
+    """FLOPs from the efficiency and time of the first library's layer."""
     return (layer["efficiency"] or 0) / 100 * peak_gflops * 1e6 * (layer["forward_ms"] + layer["backward_ms"])
 
 
 def efficiency_rows(name, answer):
-    """Share of the peak, by kind of layer: each library's time for the same operations."""
+    """Efficiency by kind of layer and library, for the same operations."""
     peak = answer["machine"]["peak_gflops"]
     row = [name]
     for kind in ("conv", "linear"):

@@ -3,7 +3,7 @@
 
     nas_experiment.py [--repeat N] [--results DIRECTORY]
 
---results keeps the tables of searches, and uses those that are there. tools/nas_experiment.sh builds the program first."""
+--results keeps the tables of searches, and reuses existing ones. tools/nas_experiment.sh builds the program first."""
 import argparse
 import collections
 import csv
@@ -22,10 +22,10 @@ from accuracy import spearman
 TOP = pathlib.Path(__file__).resolve().parent.parent
 SHARED = pathlib.Path(os.environ.get("SOOTH_SHARED", TOP.parent / "shared"))
 PROGRAM = TOP / "build/sooth"
-TRIALS = 5000  # a search that takes more has failed
+TRIALS = 5000  # a search with more evaluations counts as failed
 BATCH = 256
 GPUS = {"titan-xp": "TITAN Xp", "titan-rtx": "TITAN RTX", "a100-sxm4-40gb": "A100"}
-MEASURED = {"titan-xp": "TITAN Xp", "titan-rtx": "TITAN RTX"}  # GPU: its name in the table of latencies, without the maker's
+MEASURED = {"titan-xp": "TITAN Xp", "titan-rtx": "TITAN RTX"}  # GPU: its name in the table of latencies, without the vendor
 DATA_SETS = {"cifar10": "CIFAR-10", "cifar100": "CIFAR-100", "imagenet16_120": "ImageNet16-120"}
 QUANTILES = (0.25, 0.5, 0.75)
 METHODS = ("random", "evolution", "local")
@@ -55,7 +55,8 @@ def run(*arguments, codes=(0,)):
 
 
 class Experiment:
-    """One space on one GPU, with predicted or measured latencies: all of its searches in one run of `sooth nas --queries`."""
+    """All searches of one space on one GPU, with predicted or measured latencies, in one run of `sooth nas
+    --queries`."""
 
     def __init__(self, folder, space, gpu, accuracies, proxies, measured=None):
         self.space, self.gpu, self.accuracies, self.proxies, self.measured = space, gpu, accuracies, proxies, measured
@@ -99,7 +100,7 @@ class Experiment:
         return [(d, q) for d in self.accuracies for q in QUANTILES]
 
     def saving(self, method, metric, share, within, cases=None):
-        """Geometric mean of evaluations alone ÷ evaluations with pruning, where the target was kept; and the cases where it was not."""
+        """Geometric mean of evaluations without ÷ with pruning in cases that kept the target, and the other cases."""
         logs, lost = [], []
         for data_set, q in cases or self.cases():
             alone, pruned = (self.results.get((data_set, q, method, *key)) for key in (("", 0), (metric, share)))
@@ -150,7 +151,7 @@ def timm_networks(folder):
     path = folder / "timm.csv"
     if not path.exists():
         run("survey", SHARED / "models/timm", "--gpu", ",".join(TIMM_GPUS), "--batch", BATCH, "--format", "csv", "-o", path,
-            codes=(0, 1))  # 1: graphs with a fixed batch have no prediction
+            codes=(0, 1))  # exit code 1: graphs with a fixed batch have no prediction
     best, params = collections.defaultdict(float), {}
     for r in rows_of(SHARED / "measured/nas_accuracy/timm_imagenet_accuracy.csv.gz"):
         key = f"{r['architecture']}@{r['img_size']}"
@@ -166,7 +167,7 @@ def timm_networks(folder):
 
 
 def front_of(networks):
-    """Networks that no faster one is at least as accurate as."""
+    """Pareto front: networks more accurate than every faster one."""
     front, best = [], -1.0
     for n in sorted(networks, key=lambda n: (n["latency"], -n["accuracy"])):
         if n["accuracy"] > best:
@@ -181,7 +182,8 @@ def deciles(rows, key):
 
 
 def front_found(networks):
-    """Of the front, and of the networks within a point of it: the share in the best quarter of their latency decile, by metric."""
+    """By metric: shares of the front, and of networks within a point of it, that are in the best quarter of their
+    latency decile."""
     front = front_of(networks)
     near = [n for n in networks if n["accuracy"] >= max(f["accuracy"] for f in front if f["latency"] <= n["latency"]) - 1]
     shares = {}

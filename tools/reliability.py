@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Reliability of intervals: how many measured rows lie in the intervals of each level (`sooth predict --interval`).
+"""Reliability of intervals: the share of measured rows inside the intervals of each level (`sooth predict --interval`).
 
     reliability.py build/train/apart.csv [--write]     hold-out rows of a training, with intervals fitted without their families
     reliability.py --ratios PREDICTIONS.csv...         ratios of error quantiles to that of 90 %, from `sooth eval --predictions`

@@ -3,7 +3,8 @@
 #
 #     tools/train.sh [OPTION]...      options of `sooth learn`, e.g. --epochs 2 to try it
 #
-# An interrupted run resumes. Shares of the largest operator tables keep it below an hour on two cores.
+# An interrupted run resumes. Uses only shares of the largest operator tables, so that it takes less than an hour on two
+# cores.
 set -e
 cd "$(dirname "$0")/.."
 shared=../shared

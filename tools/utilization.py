@@ -21,7 +21,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 PAGE = TOP / "doc/survey.md"
 TITLES = {"architecture": "Architectures not trained on, of known families", "family": "Families not trained on"}
 KEYS = ("name", "gpu", "stack", "precision", "layout", "batch")
-SAME = 1e-3  # relative difference of a latency in two files that are rounded differently
+SAME = 1e-3  # relative tolerance for a latency that two files round differently
 GOAL_RANK, GOAL_POINTS, GOAL_QUANTILE_POINTS = 0.99, 1.5, 1
 
 

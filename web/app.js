@@ -1,4 +1,4 @@
-// app.js: the page: what is asked, the answer, and what people do with both.
+// app.js: the page's state: the question, the answer, and the controls.
 import {Client, Stale} from './client.js';
 import {combo} from './combo.js';
 import {parseCsv} from './csv.js';
@@ -22,9 +22,9 @@ let turn = 0;        // number of the newest question
 let gpus = [];
 let zoo = [];
 let hosts = [];
-let lists;                         // settled when these three are there
+let lists;                         // settled when these three lists are loaded
 const failures = new Map();        // error of each model, by path
-const known = new Set();           // paths of files that were given
+const known = new Set();           // paths of the user's files
 const languageModels = new Set();  // paths of models with a sequence and a cache
 
 const model = () => q.models[q.active];
@@ -232,7 +232,7 @@ async function drawDims() {
 
 // ---- the answer ----------------------------------------------------------------------------------------------------
 
-// Without an answer, the invitation stays.
+// Without an answer, keeps the invitation to drop a model.
 function problem(text) {
   $('problem').hidden = !text;
   $('empty').hidden = q.models.length > 0 && !text;
@@ -424,7 +424,7 @@ async function showView() {
   const begin = performance.now();
   try {
     if (isWaiting) {
-      // Drawn aside, at the width that it will have, so that the old answer stays until the new one is there.
+      // Draws off screen at the final width, so that the old answer stays until the new one is ready.
       fresh.style.cssText = `position:absolute;left:-99999px;width:${element.clientWidth}px`;
       fresh.hidden = false;
       element.append(fresh);
@@ -466,7 +466,7 @@ function setSlo(value, redraw) {
   redraw();
 }
 
-// The line of the latency target: by pointer or by keys.
+// Moves the line of the latency target by pointer or keys.
 function dragSlo(target, redraw) {
   const at = (e, svg) => {
     const box = svg.getBoundingClientRect();

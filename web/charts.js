@@ -1,5 +1,5 @@
 // charts.js: the pictures, as SVG texts. The page and `sooth predict --format html` draw with these functions alone.
-// A mark with data-layer belongs to a layer; data-tip is what a pointer over it shows.
+// A mark with data-layer belongs to a layer; data-tip is its tooltip.
 import {digits, escape, percent, si, tick, whole} from './format.js';
 
 const at = (x) => Math.round(x * 100) / 100;

@@ -1,9 +1,9 @@
-// client.js: asks the worker. Of questions with the same key only the newest waits; the older ones are dropped.
+// client.js: asks the worker. A question replaces a waiting one with the same key.
 export class Stale extends Error {}
 
 export class Client {
   constructor() {
-    this.files = [];  // [path, file], for a worker that has to be started again
+    this.files = [];  // [path, file], to give them again to a restarted worker
     this.waiting = [];
     this.next = 1;
     this.start();
@@ -16,7 +16,7 @@ export class Client {
     this.worker.onerror = (event) => this.take({problem: event.message || 'the worker failed'});
   }
 
-  // A module that ran out of memory is of no more use.
+  // A module that ran out of memory cannot be used again.
   restart() {
     this.worker.terminate();
     this.start();

@@ -1,4 +1,4 @@
-// csv.js: rows of what the program writes, as objects.
+// csv.js: parses the program's CSV into objects.
 export function parseCsv(text) {
   const rows = [];
   let row = [];

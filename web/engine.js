@@ -1,4 +1,4 @@
-// engine.js: the program in this thread. ask() runs one command line and returns its answer and its errors.
+// engine.js: runs the program in this thread. ask() runs one command line and returns its answer and errors.
 import create from './sooth.js';
 
 const ANSWER = '/answer';

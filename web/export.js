@@ -1,4 +1,4 @@
-// export.js: files for the user: texts, and charts as SVG or PNG with their colours in them.
+// export.js: saves files: texts, and charts as SVG or PNG with embedded colours.
 
 export function save(name, content, type) {
   const url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], {type}));
@@ -14,7 +14,7 @@ function chartRules() {
   return [...sheet.cssRules].filter((r) => !/^:root|^@media/.test(r.cssText)).map((r) => r.cssText).join('\n');
 }
 
-// The picture on its own: the values of its variables, its rules, a background.
+// A self-contained picture: resolved variables, its style rules, a background.
 export function svgText(svg) {
   const copy = svg.cloneNode(true);
   const own = getComputedStyle(document.documentElement);

@@ -1,6 +1,6 @@
-// files.js: from what was dropped or chosen to models: [{path, files: [[path, File]]}]. A path is that of the engine.
+// files.js: turns dropped or chosen files into models: [{path, files: [[path, File]]}]. Paths are the engine's.
 
-// Weights that lie beside a graph; the program does not read them.
+// Weights in separate files, which the program does not read.
 const BESIDE =
   /\.(bin|params|pdiparams|pdparams|weights|caffemodel|data|npy|npz|ckpt|msgpack|md|txt|py|png|jpg)$|\.data-\d+-of-\d+$|\.index$|^\./i;
 // Files that make a directory one model.

@@ -1,4 +1,4 @@
-// format.js: numbers as the program writes them to people.
+// format.js: formats numbers as the program's tables do.
 
 export function digits(x, count = 4) {
   if (x == null || !Number.isFinite(x)) return '?';
@@ -14,13 +14,13 @@ export function group(text) {
   return part ? `${grouped}.${part}` : grouped;
 }
 
-// For a column of numbers: decimals that give the largest four digits.
+// Decimals for a column of numbers, such that the largest has four digits.
 export function decimalsFor(numbers, count = 4) {
   const most = numbers.reduce((m, x) => (Number.isFinite(x) ? Math.max(m, Math.abs(x)) : m), 0);
   return most > 0 ? Math.min(9, Math.max(0, count - 1 - Math.floor(Math.log10(most)))) : 0;
 }
 
-// A number of such a column; what would be rounded to nothing is "< 0.01".
+// A number of such a column; numbers that would round to 0 become "< 0.01".
 export function fixed(x, decimals) {
   if (x == null || !Number.isFinite(x)) return '';
   const text = x.toFixed(decimals);
@@ -63,7 +63,7 @@ const SPECIAL = {
 };
 export const escape = (text) => String(text ?? '').replace(/[&<>"']/g, (c) => SPECIAL[c]);
 
-// A name that may break after its separators.
+// Allows line breaks after the separators of a name.
 export const breakable = (text) => escape(text).replace(/[_./:]/g, '$&<wbr>');
 
 // A short tick: "250", "1k", "0.5".
@@ -75,5 +75,5 @@ export function tick(x) {
   return `${Number(x.toPrecision(4))}`;
 }
 
-// Pictures are drawn for a font of 15 pixels and scaled as the page's font is.
+// Pictures are drawn for a 15-pixel font and scaled with the page's font.
 export const scaleOf = () => parseFloat(getComputedStyle(document.documentElement).fontSize) / 15 || 1;

@@ -1,4 +1,4 @@
-// graph.js: the picture of the graph: layers, or scopes of layers, in rows below what they read. Colour is time.
+// graph.js: draws the graph: layers, or scopes of layers, in rows below their inputs. Colour shows time.
 import {digits, escape, scaleOf} from './format.js';
 
 const BOX = {
@@ -8,7 +8,7 @@ const BOX = {
   gapY: 30,
   lane: 14
 };
-const MOST_OPEN = 48;  // boxes of the first picture
+const MOST_OPEN = 48;  // limit on the boxes of the first picture
 
 // ---- scopes --------------------------------------------------------------------------------------------------------
 
@@ -34,7 +34,7 @@ export function treeOf(layers) {
     }
     scope.inside.push({layer: index, parent: scope, depth: scope.depth + 1, layers: [index]});
   });
-  // A scope around a single scope or layer says nothing.
+  // Removes scopes that contain a single scope or layer.
   const flatten = (scope) => {
     for (const inner of scope.inside)
       if (inner.inside) flatten(inner);
@@ -68,7 +68,7 @@ function visible(scope, open, out = []) {
   return out;
 }
 
-// The last part of a scope's name, and the one before a number.
+// Label of a scope: the last part of its name, with the part before if it is a number.
 function nameOf(path) {
   const parts = scopeOf(path);
   return /^\d+$/.test(parts[parts.length - 1]) ? parts.slice(-2).join('.') : parts[parts.length - 1];
@@ -114,7 +114,7 @@ function layout(nodes, edges) {
   const order = (list, side) => {
     const keys = new Map(list.map((p) => [p, p[side].length ? mean(p[side]) : p.x]));
     list.sort((a, b) => keys.get(a) - keys.get(b));
-    // Each wants to be where its neighbours are; those that overlap move together.
+    // Moves each box towards its neighbours; overlapping boxes move as a group.
     const blocks = [];
     for (const p of list) {
       let block = {items: [p], width: p.width, want: keys.get(p), count: 1};
@@ -377,7 +377,7 @@ export class Graph {
     this.draw(false);
   }
 
-  // Everything open, or what fits.
+  // Opens all scopes, or as many as fit.
   setOpen(all) {
     this.open = openScopes(this.root);
     const add = (scope) => {
@@ -394,7 +394,7 @@ export class Graph {
     this.element.querySelector(`.box[data-box="${index}"]`)?.classList.add('chosen');
   }
 
-  // Marks the box of a layer; `reveal` opens what it is in and moves there.
+  // Marks the box of a layer; `reveal` opens its scopes and scrolls to it.
   choose(layer, reveal = true) {
     this.chosen = layer;
     if (layer < 0) return;

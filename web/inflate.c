@@ -1,6 +1,6 @@
 /* inflate.c: a state machine whose every step takes at most 48 bits, so that a step either has all of its bits or
- * changes nothing. Bits that were fetched for a step that could not happen are used up by the same step later: what is
- * left over at the end of the data always comes from the current input, and is given back. */
+ * changes nothing. A step that lacks bits keeps those it fetched for its next attempt. Bits left at the end of the data
+ * therefore come from the current input, and are returned. */
 #include "inflate.h"
 
 #include <stdbool.h>
@@ -51,7 +51,7 @@ typedef enum step {
 typedef struct inflate_state {
     bool is_gzip, is_last;
     step step;
-    uint64_t bits; /* fetched and not used */
+    uint64_t bits; /* bits fetched and not used */
     int bit_count;
     uint32_t flags, head_sum, extra; /* of the gzip header */
     uint32_t sum;                    /* of the output */

@@ -1,4 +1,4 @@
-// panel.js: what the views are made of: panels, plots, legends, columns.
+// panel.js: building blocks of the views: panels, plots, legends, columns.
 import {escape, percent, scaleOf} from './format.js';
 
 const widthOf = (element) => Math.max(280, Math.floor(element.clientWidth / scaleOf()));

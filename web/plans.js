@@ -1,4 +1,4 @@
-// plans.js: the views of questions beyond one prediction: contexts of language models, training, MIG, survey.
+// plans.js: views of questions over many predictions: contexts of language models, training, MIG, survey.
 import * as charts from './charts.js';
 import {breakable, bytes, digits, escape, percent, whole} from './format.js';
 import {bound, draw, legend, number, panel, plot, share, toCsv, withUnit} from './panel.js';

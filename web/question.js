@@ -1,4 +1,4 @@
-// question.js: what is asked for, as a link, as arguments and as a command line.
+// question.js: the question as a link, as arguments and as a command line.
 
 export const CHOICES = {
   precision: [
@@ -115,7 +115,7 @@ export function predictArguments(q, model, {gpus = [q.gpus[0]], batch = q.batch}
   return ['predict', model.path, '--gpu', gpus.join(','), ...dimensionArguments(q, batch), ...settingArguments(q)];
 }
 
-// As a shell takes it.
+// Quotes an argument for a shell.
 export function commandLine(args) {
   return ['sooth', ...args].map((a) => (/^[\w@%+=:,./-]+$/.test(a) ? a : `'${a.replace(/'/g, "'\\''")}'`)).join(' ');
 }

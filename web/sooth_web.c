@@ -1,5 +1,5 @@
-/* sooth_web.c: the program inside the page. The page asks with the arguments of a command and reads the file that
- * -o names, so that its numbers are the program's, and the command line that it shows is the one that was run. */
+/* sooth_web.c: the program inside the page. The page passes the arguments of a command and reads the file that -o
+ * names. Its numbers are therefore the program's, and the command line that it shows is the one that ran. */
 #include "cli/cli.h"
 
 #include <string.h>

@@ -3,11 +3,11 @@
 // any size: GGUF and safetensors end with their header, and an archive has empty entries. Of other formats, payloads
 // keep their addresses but are not read. What is not known to be a payload is read.
 
-const WHOLE_BYTES = 32 << 20;    // smaller files are read as they are
+const WHOLE_BYTES = 32 << 20;    // smaller files are read whole
 const PAYLOAD_BYTES = 64 << 10;  // smaller tensors are read: shapes and indices are among them
 const WINDOW = 64 << 10;
 
-// Reads a file here and there, a window at a time.
+// Random access to a file, by windows.
 class Reader {
   constructor(file, readSlice) {
     this.file = file;
@@ -49,7 +49,7 @@ function varint(reader, at) {
   throw new RangeError('no varint');
 }
 
-// What the fields of a message hold: another message, or a payload. Other fields are left alone.
+// Fields of a message that contain another message or a payload.
 const TENSOR = {
   4: 'payload',
   5: 'payload',
@@ -100,7 +100,7 @@ function skipMessage(reader, at, end, fields, skipped) {
   }
 }
 
-// All bytes but the payloads, at their own addresses.
+// All bytes except the payloads, at unchanged addresses.
 function onnxView(reader) {
   const skipped = [];
   skipMessage(reader, 0, reader.size, MODEL, skipped);
@@ -162,7 +162,7 @@ function zipEntries(reader) {
   return entries;
 }
 
-// An archive with the same entries, of which the weights are empty.
+// An archive with the same entries, but empty weights.
 function zipView(reader) {
   const entries = zipEntries(reader);
   if (entries.length > 65535) throw new RangeError('more entries than a directory without 64-bit numbers');
@@ -249,6 +249,6 @@ export function viewOf(file, readSlice) {
     return viewOfFormat(new Reader(file, readSlice));
   } catch (problem) {
     if (!(problem instanceof RangeError)) throw problem;
-    return headView(file.size);  // the program says what is wrong with it
+    return headView(file.size);  // the program reports the error
   }
 }

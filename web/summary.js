@@ -1,4 +1,4 @@
-// summary.js: the figures at the top, with what they mean.
+// summary.js: the figures at the top and their explanations.
 import {digits, escape, percent, whole} from './format.js';
 
 function range(interval) {

@@ -1,4 +1,4 @@
-// sw.js: keeps the page for times without a network. The network comes first, so that a new version is seen at once.
+// sw.js: caches the page for use without a network. The network comes first, so that updates appear at once.
 const CACHE = 'sooth';
 const FILES = [
   './', 'index.html', 'style.css', 'charts.css', 'icon.svg', 'app.js', 'client.js', 'combo.js', 'charts.js', 'csv.js',

@@ -1,4 +1,4 @@
-// table.js: a table whose headings sort it. Long ones show their first rows until one asks for the rest.
+// table.js: a table that its headings sort. A long table first shows a part of its rows.
 import {decimalsFor, escape, fixed} from './format.js';
 
 const FIRST_ROWS = 300;

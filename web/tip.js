@@ -1,4 +1,4 @@
-// tip.js: what a mark of a picture is, beside the pointer.
+// tip.js: tooltips of the marks in pictures.
 export function showTips(tip) {
   document.addEventListener('pointermove', (e) => {
     const target = e.target.closest?.('[data-tip]');

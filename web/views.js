@@ -63,7 +63,7 @@ const PART_WORDS = {
 const partWord = (name) => PART_WORDS[name] ?? name;
 const partKey = (name) => `<i class="key" style="--k:var(--part-${name})"></i>`;
 
-// Parts that are there at some time.
+// Parts that are not always 0.
 const memoryLegend = (a) =>
   legend(charts.MEMORY_PARTS
            .filter((name) => (a.memory_mib.parts[name] > 0 || a.memory_over_time?.some((p) => p.parts[name] > 0)))

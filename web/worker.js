@@ -3,7 +3,7 @@ import {openEngine} from './engine.js';
 import {viewOf} from './sparse.js';
 
 const PIECE = 16 << 20;
-const MOST_BYTES = 2 ** 32 - 2 ** 28;  // what 32-bit addresses leave to a file
+const MOST_BYTES = 2 ** 32 - 2 ** 28;  // largest file with 32-bit addresses
 
 function readSlice(file, from, to) {
   return new Uint8Array(new FileReaderSync().readAsArrayBuffer(file.slice(from, to)));

@@ -14,13 +14,13 @@ class SoothError(Exception):
 
 
 class AnswerIsNo(SoothError):
-    """The answer to the question is no: it does not fit, a target is missed."""
+    """The answer is no: it does not fit, or it misses a target."""
 
     code = 1
 
 
 class UsageError(SoothError, ValueError):
-    """The request makes no sense."""
+    """The request is invalid."""
 
     code = 2
 
@@ -47,7 +47,7 @@ _CLASSES = {c.code: c for c in (AnswerIsNo, UsageError, InputError, UnsupportedE
 
 
 def check(status: int, error: "_library.Error", subject: str = "", names: Mapping[str, str] = {}) -> None:
-    """Raises the library's error, if there is one. `names` maps temporary files to their real names."""
+    """Raises the library's error if `status` is one. `names` maps temporary files to their real names."""
     if status == _library.OK:
         return
     message = error.message.decode("utf-8", "replace")

@@ -1,7 +1,7 @@
 """The C library: its location, structures and functions. Internal.
 
-Structures that are handed to the library are declared as include/sooth.h has them (tests/suites/python.py compares them field by
-field); results come back as the library's own JSON, whose fields are stable.
+Structures passed to the library are declared as in include/sooth.h (tests/suites/python.py compares the fields).
+Results are read from the library's JSON, whose fields are stable.
 """
 
 from __future__ import annotations

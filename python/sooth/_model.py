@@ -17,7 +17,7 @@ from ._prediction import MigPlan, Prediction, Rows
 
 _lib = c.library
 
-#: What the library takes where none is named.
+#: The library's default GPU.
 DEFAULT_GPU = "a100-sxm4-40gb"
 
 
@@ -62,7 +62,7 @@ def _open_gpus(directory: "Optional[str | os.PathLike[str]]" = None) -> "Iterato
 
 
 class _Shipped:
-    """The GPUs that ship. They never change, so they are read once for all models."""
+    """The shipped GPUs, which never change and are read once for all models."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -103,7 +103,7 @@ def _found(gpu: Optional[str]) -> "Iterator[ctypes.c_void_p]":
 
 
 class _Answer:
-    """A prediction in the library, kept until all of it is read."""
+    """A prediction held by the library until it is fully read."""
 
     def __init__(self, handle: ctypes.c_void_p, path: str, kernels: bool) -> None:
         self._handle, self._path, self._kernels = handle, path, kernels
@@ -133,9 +133,9 @@ class Model:
         self._handle = handle
         self._finalizer = weakref.finalize(self, _lib.sooth_free, handle)
         self._given = self._dimensions()  # by bind()
-        self._bound: Optional[dict[str, Any]] = None  # what the library has now: a question may give others
-        self._structure: Optional[dict[str, Any]] = None  # with what bind() gave
-        self._is_batch_open: dict[str, bool] = {}  # by the other dimensions
+        self._bound: Optional[dict[str, Any]] = None    # dimensions that the library has now; a call may bind others
+        self._structure: Optional[dict[str, Any]] = None  # `sooth inspect` with the dimensions of bind()
+        self._is_batch_open: dict[str, bool] = {}  # by the other dimensions, as text
 
     def _check(self, status: int, error: "c.Error") -> None:
         check(status, error, self.path, {self._file: self.path})
@@ -150,9 +150,10 @@ class Model:
         seq: Optional[int] = None,
         past: Optional[int] = None,
     ) -> "Model":
-        """Gives dimensions their sizes: the batch, symbolic ones by name, inputs by shape (None: as the file or the batch
-        says; the batch replaces the first dimension of a shape); `seq` and `past` are the tokens of a language model and
-        of its cache. They apply until the next bind(); calls with other dimensions do not change them. Returns the model."""
+        """Sets dimensions: the batch, symbolic ones by name, inputs by shape (None: from the file or the batch, which
+        replaces the first dimension of a shape); `seq` and `past` are the tokens of a language model and
+        of its cache. They apply until the next bind(); other dimensions passed to single calls do not change them.
+        Returns the model."""
         with self._lock:
             wanted = self._dimensions(batch, dims, shapes, seq, past)
             self._bind(wanted)
@@ -202,8 +203,8 @@ class Model:
         )
 
     def _bind_for(self, batch: Optional[int], **dimensions: Any) -> dict[str, Any]:
-        """Binds for one call: to its own dimensions, else to those of bind(), else to those of the file, with an open batch of 1.
-        Other calls have no effect. Returns the dimensions."""
+        """Binds for one call: to the dimensions that it passes, else those of bind(), else those of the file with an
+        open batch of 1. Earlier calls have no effect. Returns the dimensions."""
         asked = self._dimensions(batch, **dimensions)
         wanted: dict[str, Any] = {key: {**self._given[key], **asked[key]} for key in ("dims", "shapes")}
         wanted["batch"] = asked["batch"] or self._given["batch"]
@@ -307,9 +308,9 @@ class Model:
         seq: Optional[int] = None,
         past: Optional[int] = None,
     ) -> Prediction:
-        """How long a pass (or a step of training) takes on a GPU, with its memory and energy as far as the library tells
-        them. An argument that is not given is the library's default; dimensions that are not given are those of bind(),
-        else as the file has them (an open batch is 1), whatever other calls gave."""
+        """Predicts time, memory and energy of a pass, or a training step, on a GPU. Omitted arguments have the
+        library's defaults. Omitted dimensions are those of bind(), else those of the file (an open batch is 1); earlier
+        calls have no effect."""
         how = {
             "precision": precision,
             "layout": layout,
@@ -345,8 +346,8 @@ class Model:
         past: Optional[int] = None,
         **how: Any,
     ) -> int:
-        """The largest batch that fits into the GPU's memory by the upper end of the interval (`by_estimate`: by the estimate);
-        0 if not even one sample fits. `how` is as in :meth:`predict`."""
+        """The largest batch whose memory fits the GPU: the upper end of the interval, or the estimate with
+        `by_estimate`. 0 if one sample does not fit. `how` is as in :meth:`predict`."""
         with self._lock, _found(gpu) as device:
             wanted = {**self._bind_for(None, dims=dims, shapes=shapes, seq=seq, past=past), "batch": 0}
             bound, where = self._options(wanted), self._predict_options(device, how)

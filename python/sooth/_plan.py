@@ -94,7 +94,8 @@ def _value(text: str) -> Any:
 
 
 class _Callbacks:
-    """Tables and functions of the caller as the library calls them. An exception stops the search and is raised after it."""
+    """Callbacks for the library over the caller's tables and functions. An exception stops the search and is raised
+    after it."""
 
     def __init__(self, accuracy: Optional[Accuracy], measured: Optional[Mapping[str, float]], metric: Any) -> None:
         self.failure: Optional[BaseException] = None
@@ -215,7 +216,7 @@ def _name_of(device: ctypes.c_void_p) -> str:
 
 
 def _prices_of(devices: Sequence[ctypes.c_void_p], prices: Mapping[str, float]) -> "Iterator[float]":
-    """By device; 0 where none is given. A name that is no GPU is an error."""
+    """Prices by device; 0 if not given. An unknown GPU is an error."""
     by_name = {}
     for gpu, usd in prices.items():
         if not usd > 0:
@@ -248,7 +249,8 @@ def choose(
 ) -> Choices:
     """For each GPU and MIG slice the largest batch and the best setting that meet a target, ranked by cost, or by throughput without prices.
 
-    `gpus` are all that are known by default; `prices` are USD per hour by GPU; `epoch_samples` adds the time and cost of an epoch.
+    `gpus` defaults to all known ones; `prices` are USD per hour by GPU; `epoch_samples` adds the time and cost of an
+    epoch.
     If nothing meets the target, ``choices.possible`` is False and the nearest comes first."""
     network = model if isinstance(model, Model) else load(model)
     names = [gpu["name"] for gpu in _known_gpus()] if gpus is None else list(gpus)

@@ -93,7 +93,7 @@ class Prediction:
         how: Optional[dict[str, Any]] = None,
         whole: Optional[Callable[[], dict[str, Any]]] = None,
     ) -> None:
-        """`data` may have only the totals; then `whole` makes the rest on first use."""
+        """`data` may have only the totals; `whole` then computes the rest on first use."""
         self._data, self._whole, self._lock = data, whole, threading.Lock()
         self._model, self._bound, self._gpu, self._how = model, bound or {}, gpu, how or {}
         self._plan: Optional[MigPlan] = None
@@ -106,7 +106,7 @@ class Prediction:
             return self._data
 
     def _get(self, key: str, default: Any = None) -> Any:
-        """A figure of the totals, if the library has it."""
+        """A figure of the totals; None if the library does not have it."""
         return self._data.get(key, default)
 
     def __getitem__(self, key: str) -> Any:

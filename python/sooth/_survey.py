@@ -26,7 +26,7 @@ class Survey:
 
     @property
     def rows(self) -> Rows:
-        """One dict for each prediction; ``error`` is None unless there is none."""
+        """One dict per combination; ``error`` is None if it has a prediction."""
         return Rows(self.data["rows"])
 
     @property
@@ -80,8 +80,8 @@ def survey(
 ) -> Survey:
     """Predicts every combination of networks, GPUs, batches and settings, on all cores.
 
-    `networks` are paths, ``zoo:`` names or loaded models; by default the named networks of the zoo. `accuracy` maps
-    networks as they are given here to a number. `journal` names a file that keeps finished networks: the same survey
+    `networks` are paths, ``zoo:`` names or loaded models; by default the named networks of the zoo. `accuracy` maps the
+    given networks to numbers. `journal` names a file that keeps finished networks: the same survey
     continues there after an interruption. A network that cannot be predicted has rows with an ``error``."""
     graphs = [_graph_of(n) for n in networks] if networks is not None else [f"zoo:{n}" for n in _named_networks()]
     entries = (c.SurveyNetwork * len(graphs))()

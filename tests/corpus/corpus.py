@@ -58,7 +58,8 @@ def parallel(function, items):
 
 
 def same_figures(old, new):
-    """The same text; a number may differ by one in its last digit, as other vectors of a processor make it."""
+    """True for equal texts, up to one unit in the last digit of a number, because other vector widths round
+    differently."""
     number = re.compile(r"-?\d+(?:\.\d+)?")
     if number.sub("#", old) != number.sub("#", new):
         return False

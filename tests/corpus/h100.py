@@ -3,7 +3,7 @@
 
     tests/corpus/h100.py [--write]    --write updates doc/training.md
 
-The networks of timm, of which ../shared has the files; nothing was fitted to these rows. Times
+Networks are those of timm that ../shared contains; nothing was fitted to these rows. Times
 depend on the weights, so the page has the memory alone.
 """
 import collections

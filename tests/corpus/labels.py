@@ -55,7 +55,7 @@ def check_labels(report, folder):
             if not float(row["latency_ms"]) > 0:
                 strange.add(f"{path.name}: latency {row['latency_ms']}")
             graph = row["graph"] if row["graph"].startswith("zoo:") else str((folder / row["graph"]).resolve())
-            if row["mode"] != "train":  # gradients of the operators are up to lowering
+            if row["mode"] != "train":  # lowering adds the gradients
                 queries.add((row["precision"], row["layout"], row["batch"], f"mode={row['mode']}", f"runtime={row['runtime']}", graph))
     report.check(not strange, "every row has a GPU and a latency", sorted(strange))
     queries = sorted(queries)

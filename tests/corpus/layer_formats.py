@@ -43,7 +43,7 @@ def check_darknet_shapes(report, only):
     for line, seen in zip(lines, corpus.parallel(slim, [corpus.MODELS / line["file"] for line in lines])):
         for name, text in line["shapes_hwc"].items():
             truth = [int(n) for n in re.findall(r"\d+", text.partition("[")[2])]
-            if not truth:  # unknown to the reference too
+            if not truth:  # the reference does not know these either
                 continue
             shape = seen and seen[0].get(name)
             total += 1

@@ -119,7 +119,7 @@ def traced(line):
 
 
 def lowered(path, options, batch):
-    """The same for our program; a message if there is none."""
+    """The same for our program; a message if it cannot be lowered."""
     try:
         done = subprocess.run([TOOL, "--json", *options[:2], str(batch), *options[2:], str(path)], capture_output=True,
                               timeout=corpus.TIMEOUT_S)

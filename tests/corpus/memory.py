@@ -177,8 +177,9 @@ def least_needs():
 
 
 def training_sums(report, count):
-    """nvidia-smi figures of named networks. Some rows marked as sound are below what the tensors alone need by the
-    emulated rows: failed runs that the labels did not detect. They are counted, listed, and left out of the second
+    """nvidia-smi figures of named networks. Some rows marked as sound are below the memory of the tensors alone,
+    according to the emulated rows: failed runs that the labels did not detect. They are counted, listed, and left out
+    of the second
     figure."""
     least = least_needs()
     rows = sample([row for row in table("labels/memory_timm_a100.csv.gz") if not is_calibration(row["name"])], count)
@@ -253,7 +254,7 @@ MIG_NETWORKS = {
 
 
 def inference_sums(report, folder):
-    """Framebuffer of A100 slices, asked as a user would: sooth predict --queries."""
+    """Memory in use on A100 slices, compared with `sooth predict --queries`."""
     rows = [row for row in table("measured/mig/mig_measured.csv")
             if row["fb_used_mib"] and row["mode"] == "inference" and row["model"] in MIG_NETWORKS]
     asked, answered = os.path.join(folder, "mig.csv"), os.path.join(folder, "mig_answers.csv")
@@ -332,8 +333,8 @@ NAMED = {
 
 
 def carma_context(folder, rows):
-    """Memory in use on CARMA's machine besides the tensors, measured and by Sooth. Jobs on 32 x 32 images (CIFAR-100),
-    whose tensors are small in every variant, give the former; their rows are not scored."""
+    """Memory in use on CARMA's machine besides the tensors, measured and predicted. It is measured by jobs on 32 x 32
+    images (CIFAR-100), whose tensors are small; their rows are not scored."""
     measured, ours = [], None
     for row in rows:
         if row["source"] == "carma" and row["data"].startswith("CIFAR") and row["model"] in ("mobilenet", "resnet18"):

@@ -161,7 +161,7 @@ def numbers(text):
 
 
 def is_near(written, computed):
-    """The same text; numbers may differ in the last digit, for processors round differently."""
+    """True for equal texts, up to the last digit of numbers, because processors round differently."""
     a, b = numbers(written), numbers(computed)
     if len(a) != len(b):
         return False

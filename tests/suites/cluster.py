@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Work that is shared by processes under mpirun: the same bytes for any number of them; a process that dies ends the job, and the
-next run goes on. Skipped without Open MPI."""
+"""Jobs on several processes under mpirun: results have the same bytes for any number of processes; if a process dies,
+the job ends and the next run resumes it. Skipped without Open MPI."""
 import os
 import pathlib
 import shutil
@@ -12,7 +12,7 @@ import time
 import resume
 
 PROGRAM = str(pathlib.Path(resume.PROGRAM).parent / "tests/sooth-mpi")
-MANY = 10  # processes: from 8 on the first one only takes results
+MANY = 10  # processes: with 8 or more, the first one only stores results
 ENVIRONMENT = {"OMPI_ALLOW_RUN_AS_ROOT": "1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM": "1", "ASAN_OPTIONS": "detect_leaks=0",
                "OMPI_MCA_rmaps_base_oversubscribe": "1"}
 PLAN = """gpu = t4, a100
@@ -35,7 +35,7 @@ def run(count, *arguments):
 
 
 def same_bytes(what, make, out):
-    """`make` writes `out`."""
+    """Runs the command `make`, which writes `out`, with one and several processes and compares the files."""
     alone = subprocess.run([PROGRAM, *make, "-o", out], capture_output=True, text=True, timeout=resume.TIMEOUT_S)
     expected = pathlib.Path(out).read_bytes() if alone.returncode == 0 else b""
     for count in (2, 3, MANY):

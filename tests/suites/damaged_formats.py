@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The models of the Paddle, OpenVINO and CoreML text tests, truncated and with bytes changed: each is read, or refused
+"""The models of the Paddle, OpenVINO and CoreML text tests, truncated or with changed bytes: each is read, or refused
 with one line, as suites/hostile.py requires."""
 import os
 import pathlib

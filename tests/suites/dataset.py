@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The data set of DIPPM's families: the published numbers of graphs, no two of them equal, and everything in it agrees."""
+"""The data set of DIPPM's families has the published numbers of graphs, all distinct, and is consistent."""
 import json
 import os
 import pathlib
@@ -9,7 +9,7 @@ import tempfile
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAM = str(pathlib.Path(os.environ.get("SOOTH_BUILD", TOP / "build")).resolve() / "sooth")
 PUBLISHED = {"efficientnet": 1729, "mnasnet": 1001, "mobilenet": 1591, "resnet": 1152, "vgg": 1536, "swin": 547, "vit": 520,
-             "densenet": 768, "visformer": 768, "poolformer": 896}  # DIPPM, 2023: 10,508 in all
+             "densenet": 768, "visformer": 768, "poolformer": 896}  # from DIPPM (2023): 10,508 in total
 
 
 def run(*arguments):

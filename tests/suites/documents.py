@@ -114,7 +114,7 @@ def write_console(text):
     return re.sub(r"^(```console(?: predicted)?\n)(.*?)^```", anew, text, flags=re.M | re.S)
 
 
-# Row of the README, and the doc/accuracy.md tables whose first rows it shows.
+# By row of the README: the tables of doc/accuracy.md whose first rows it shows.
 SUMMARY = [
     ("new networks of known families, eager PyTorch (timm, four GPUs)", ["timm inference, eager, architectures not seen"]),
     ("the same, compiled (three GPUs)", ["timm inference, compiled (inductor), architectures not seen"]),
@@ -190,12 +190,12 @@ ACCURACY = re.compile(r"(?<=<!-- accuracy -->\n).*?(?=<!-- /accuracy -->)", re.S
 
 
 def weights_identity():
-    """What JSON answers have as "weights": the checksum in the header of the file (src/predict/weights.h)."""
+    """The field "weights" of JSON answers: the checksum in the header of the weights file (src/predict/weights.h)."""
     return "%08x" % struct.unpack_from("<I", (TOP / "data/weights.bin").read_bytes(), 24)
 
 
 def check_accuracy():
-    """What is wrong with the README's accuracy table, or None."""
+    """The fault of the README's accuracy table, or None."""
     shipped = weights_identity()
     measured = re.search(r"<!-- tables of weights (\w+) -->", (TOP / "doc/accuracy.md").read_text())
     if not measured or measured[1] != shipped:
@@ -223,7 +223,7 @@ ANSWERS = {
 
 
 def check_identities():
-    """Answers whose "sooth" is not what doc/json.md says."""
+    """Answers whose "sooth" object differs from doc/json.md."""
     schemas = dict(re.findall(r"^\| (\w+) \| (\d+) \|$", (TOP / "doc/json.md").read_text(), re.M))
     wrong = [f"{name}: not in both lists" for name in set(schemas) ^ set(ANSWERS)]
     version = re.search(r'SOOTH_VERSION "(.*)"', (TOP / "include/sooth.h").read_text())[1]
@@ -238,7 +238,7 @@ def check_identities():
 
 
 def check_experiment():
-    """What is wrong with the tables of searches in doc/nas.md, or None: predictions of other weights would give others."""
+    """The fault of the search tables in doc/nas.md, or None. Predictions by other weights give other tables."""
     written = re.findall(r"<!-- ([\w. ]+) of weights (\w+) -->", (TOP / "doc/nas.md").read_text())
     stale = [f"doc/nas.md: the table '{name}' is of weights {weights}: tools/nas_experiment.sh" for name, weights in written
              if weights != weights_identity()]
@@ -246,7 +246,7 @@ def check_experiment():
 
 
 def check_packages():
-    """Every group of tools/deps.sh installs something of its own."""
+    """Every group of tools/deps.sh has a package."""
     text = (TOP / "tools/deps.sh").read_text()
     rows = set(re.findall(r"^(\w+) +[\w-]+ +\S", text.split("cat <<'LIST'\n")[1].split("\nLIST")[0], re.M))
     named = {name for names in re.findall(r'groups="([^"]*)"', text) for name in names.split()}

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""What `sooth learn` fits from rows whose truth is known: Sooth's own predictions with the coefficients it ships. Fitted to them, the
-coefficients come back where the rows determine them, and rows that were kept apart are predicted well."""
+"""Fits of `sooth learn` to rows whose true coefficients are known: Sooth's own predictions. The fit must return the
+shipped coefficients where the rows determine them, and predict hold-out rows well."""
 import csv
 import itertools
 import os
@@ -27,7 +27,7 @@ def run(folder, *words):
 
 
 def answers(folder, columns, rows):
-    """What Sooth predicts for these rows."""
+    """Sooth's predictions for these rows."""
     with open(folder / "asked.csv", "w", newline="") as file:
         writer = csv.writer(file)
         writer.writerow(columns)
@@ -51,7 +51,7 @@ def constants(path):
 
 
 def far(name, found, shipped, most):
-    """What is wrong with a constant that should come back within a share of it."""
+    """The fault of a fitted constant that must equal the shipped one within a relative tolerance; None if it does."""
     if name not in found:
         return f"{name} is missing"
     off = abs(found[name][0] / shipped[name][0] - 1)

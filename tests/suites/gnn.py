@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
-"""Graph networks: the same model for any number of threads and after an interruption, splits that keep groups apart, files that are no
-models; layers and gradients equal PyTorch Geometric's (SOOTH_TORCH_PYTHON names a Python that has it; skipped without one)."""
+"""Graph networks: a model does not depend on the number of threads or on interruptions, splits keep groups together,
+and other files are refused; layers and gradients equal PyTorch Geometric's (SOOTH_TORCH_PYTHON names a Python that has
+it; skipped without one)."""
 import csv
 import io
 import json
@@ -16,7 +17,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAM = str(pathlib.Path(os.environ.get("SOOTH_BUILD", TOP / "build")).resolve() / "sooth")
 PYTHON = os.environ.get("SOOTH_TORCH_PYTHON", sys.executable)
 TIMEOUT_S = 300
-EQUAL = 1e-5  # of numbers to PyTorch Geometric's in float64, relative to the largest of a layer
+EQUAL = 1e-5  # tolerance against PyTorch Geometric in float64, relative to the largest number of a layer
 KINDS = ("sage", "gcn", "gat", "gin", "mlp")
 PLAN = """gpu = t4, a100
 [resnet]
@@ -56,7 +57,7 @@ def train(out, *more, prefix=()):
 
 
 def one_result():
-    """Whatever the number of threads; another seed gives another one."""
+    """The model is the same for any number of threads, and differs for another seed."""
     for kind in KINDS:
         train("one.bin", "--model", kind, "--epochs", 2, prefix=("taskset", "-c", "0"))
         done = train("many.bin", "--model", kind, "--epochs", 2)
@@ -66,7 +67,7 @@ def one_result():
 
 
 def resumed():
-    """A training that is killed goes on from its checkpoint to the same bytes."""
+    """A killed training resumes from its checkpoint and writes the same bytes."""
     options = ["--epochs", 60, "--schedule", "linear"]
     train("whole.bin", *options)
     command = [PROGRAM, "gnn", "train", "set.db", "--hidden", "32", "--rate", "0.003", "-q", *map(str, options), "-o", "cut.bin"]
@@ -96,7 +97,7 @@ def groups(model, part, by):
 
 
 def splits():
-    """What a split keeps together is on one side of it."""
+    """Each group is on one side of a split."""
     train("family.bin", "--split", "family", "--apart", "squeezenet", "--epochs", 1)
     done = run("eval", "family.bin", "set.db", "--apart", "squeezenet", "-f", "json")
     scores = json.loads(done.stdout)["scores"] if done.returncode == 0 else []
@@ -111,7 +112,7 @@ def splits():
 
 
 def learns():
-    """A few seconds are enough to be far better than the mean of the labels."""
+    """After a few seconds of training, errors are far below those of predicting the mean label."""
     done = train("good.bin", "--node-features", "full", "--batch-size", 4, "--epochs", 60, "--schedule", "linear", "-f", "json")
     error = json.loads(done.stdout)["validation_error"] if done.returncode == 0 else 1
     check("training lowers the error on validation labels to a fifth", error < 0.2, error)

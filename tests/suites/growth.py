@@ -25,7 +25,7 @@ from hostile import BUILD, SANITIZED, tell  # noqa: E402
 PROGRAM = BUILD.resolve() / "sooth"
 
 MOST = 2.3
-NO_MATTER = 100_000  # instructions more for 4N than for 2N: 20 µs, of files whose nesting is limited
+NO_MATTER = 100_000  # fewer instructions, 20 µs, do not count as growth: files with limited nesting stay small
 MOST_MEMORY, SOME_MIB = 3, 16  # memory is allocated in blocks
 BYTES_AT_ONCE = 32  # bytes of a string instruction that count as one instruction
 TIMEOUT_S = 600
@@ -39,7 +39,7 @@ NOT_PREDICTED = {"onnx: symbols", "safetensors: tensors"}  # one input dimension
 
 def commands():
     """(file, N, command); cases of `make test` are marked True."""
-    # Every format, and everything in it that can grow.
+    # Every format, and every part of a file that can grow.
     for name in (name for name in FILES if not name.startswith("rows")):
         quick = name in ("onnx: chain", "onnx: branches", "onnx: functions", "onnx: readers", "caffe: in place", "tensorflow: nodes",
                          "torchscript: statements", "stablehlo: operators", "mxnet: nodes", "openvino: layers")

@@ -360,7 +360,7 @@ def results():
         path = os.path.join(directory, "hostile.onnx")
         for name, content in generated():
             pathlib.Path(path).write_bytes(content)
-            # With a batch that nothing fits the exit code is 2.
+            # Exit code 2: the file cannot have this batch.
             limit_s = BOMB_LIMIT_S if "GiB" in name else LIMIT_S
             wrong = judge(path, limit_s, (0, 3, 4)) or \
                 judge(path, limit_s, (0, 2, 3, 4), "--batch", "2", "--format", "json", "--values")

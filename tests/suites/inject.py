@@ -8,7 +8,7 @@ such, with exit code 3.
 
     inject.py [COMMAND…]
 
-`serve` is asked some questions before it ends: each has its answer, an error of HTTP or no answer, and the server stays.
+`serve` answers some requests first: each gets its answer, an HTTP error or none, and the server keeps running.
 SOOTH_INJECT=all tries every k (`make inject`); otherwise larger k are sampled, so that the suite takes less than a
 minute.
 """
@@ -33,11 +33,11 @@ COVERED = "--coverage" in (BUILD / "flags").read_text()
 ALL = os.environ.get("SOOTH_INJECT") == "all"
 FAILURES = ("malloc", "open", "read", "write", "fsync", "rename", "mmap", "thread")
 NO_FAILURES = ("read-short", "write-short", "read-again", "write-again")
-KEPT = ("out.checkpoint", "out.part", "set.db", "sweep.db")  # a training, a survey, a set of graphs and a sweep go on from these
+KEPT = ("out.checkpoint", "out.part", "set.db", "sweep.db")  # files from which a training, survey, data set or sweep resumes
 TIMED = ("measure",)  # prints times of this machine; takes half a second
 FIRST, MORE = 8, 8  # values of k without ALL: the first ones, and this many spread over the rest
 LEAST_BLOCKS = 2  # the buffer of stdout, and what the C library keeps for a thread
-MORE_BLOCKS_SERVED = 8  # what the libraries keep for threads and connections that ended early
+MORE_BLOCKS_SERVED = 8  # memory that libraries keep for threads and connections that ended early
 TIMEOUT_S = 120
 
 ROWS = """name,graph,batch,gpu,precision,layout,runtime,stack,mode,latency_ms,memory_mib,power_w,source
@@ -226,7 +226,7 @@ def choose(count, name):
 def judge(bench, name, done, whole, files, blocks, must_succeed):
     """The fault, or None."""
     if COVERED and done.returncode == -signal.SIGSEGV:
-        return None  # gcov itself does not survive a failure when it writes its counts
+        return None  # gcov fails if a call fails while it writes its counts
     if done.returncode < 0:
         return f"ended by signal {-done.returncode}"
     if bench.calls is None:
@@ -247,7 +247,7 @@ def judge(bench, name, done, whole, files, blocks, must_succeed):
         before = (bench.clean / file).read_bytes() if (bench.clean / file).exists() else None
         if content not in (before, files.get(file)) and file not in KEPT:
             return f"{file} is half-written or left behind ({told})"
-    if blocks is not None and bench.blocks > max(blocks, 0) + LEAST_BLOCKS:  # below 0: libraries free what they allocated in other ways
+    if blocks is not None and bench.blocks > max(blocks, 0) + LEAST_BLOCKS:  # may be negative, because libraries free memory that they allocated in other ways
         return f"{bench.blocks} blocks of memory are not given back, {blocks} without a failure ({told})"
     return None
 
@@ -299,7 +299,7 @@ def ask(port, method, path, body):
 
 
 def talk(bench, kind, k):
-    """Exit code, messages, and the answers; none: it did not start."""
+    """Exit code, messages and answers; no answers if the server did not start."""
     bench.report.unlink(missing_ok=True)
     env = dict(os.environ, LD_PRELOAD=str(BUILD / "tests/tools/inject.so"), INJECT=f"{kind}:{k}", INJECT_REPORT=str(bench.report))
     server = subprocess.Popen([str(BUILD / "sooth"), *COMMANDS["serve"]], env=env, stdin=subprocess.DEVNULL, stderr=subprocess.PIPE)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""`sooth measure` computes what it says: every library gives the gradients of the plain reference for a network with all
-operators, five networks of the zoo give those of PyTorch, and 200 steps lower the loss of a small network.
+"""`sooth measure` computes correctly: every library gives the gradients of the plain reference for a network with all
+operators, five zoo networks give PyTorch's gradients, and 200 steps lower the loss of a small network.
 
 A library that is not installed is skipped, and so is PyTorch; SOOTH_TORCH_PYTHON names the Python that has it.
 """
@@ -217,7 +217,7 @@ def check_libraries(directory, library):
         if code:
             return f"not ok - {library} gives the gradients of the reference\n#   {error}"
     theirs = dict(read_tensors(files["plain"]))
-    # A bias before a batch norm has a gradient of zero but for rounding: such are compared with the mean gradient.
+    # The gradient of a bias before a batch norm is zero up to rounding, so its error is relative to the mean gradient.
     gradients = [x for name, values in theirs.items() if name.endswith(".grad") for x in values]
     mean = math.sqrt(sum(x * x for x in gradients) / len(gradients))
     wrong = [(name, difference(values, theirs[name], 1e-3 * mean)) for name, values in read_tensors(files[library])]

@@ -122,7 +122,7 @@ FORMATS = {
 
 
 def run(path, content):
-    """(was it read, fault)"""
+    """(True if it was read, fault)"""
     pathlib.Path(path).write_bytes(content)
     done = subprocess.run([hostile.BUILD / "tests/tools/stack", path, str(STACK_KIB)], capture_output=True, text=True, errors="replace")
     if done.returncode:

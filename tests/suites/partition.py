@@ -72,7 +72,7 @@ def bytes_of(tensor):
 
 
 def ours(directory, name):
-    """Bytes that kernels of the forward part write and those of the backward part read."""
+    """Bytes written by kernels of the forward part and read by the backward part."""
     path = os.path.join(directory, name + ".onnx")
     subprocess.run([BUILD / "sooth", "convert", "zoo:" + name, "-o", path], check=True, capture_output=True)
     done = subprocess.run([BUILD / "tests/tools/lower", "--json", "fp32", "nchw", str(BATCH), "mode=train",

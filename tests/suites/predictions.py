@@ -112,7 +112,7 @@ def check_page(title, *arguments):
     root = xml.etree.ElementTree.fromstring(body)  # raises if it is not well-formed
     tags = [e.tag for e in root.iter()]
     check(f"{title}: the page has its parts", {"style", "table", "script"} - set(tags))
-    plots = {e.attrib["data-plot"] for e in root.iter() if "data-plot" in e.attrib}  # tests/suites/web.py draws them
+    plots = {e.attrib["data-plot"] for e in root.iter() if "data-plot" in e.attrib}  # left out here, because tests/suites/web.py draws them
     check(f"{title}: a place for every picture", {"split", "timeline", "memory", "roofline"} ^ plots)
     carried = json.loads(re.search(r"^const answer = (\{.*?^\})$", text, re.M | re.S)[1])
     wanted = strict_json(sooth(*arguments, "--kernels", "--memory", "--format", "json"))
@@ -129,7 +129,7 @@ GPUS = "a100-sxm4-40gb,h100-sxm5-80gb,b200-sxm-180gb,l40,rtx-4090,rtx-3090,t4,p1
 
 
 def check_growth():
-    """A larger batch takes no less time, within noise, also in settings that were never measured."""
+    """A larger batch never takes less time, up to noise, even in settings that were never measured."""
     for network, options in GROWING:
         rows = strict_json(sooth(network, "--gpu", GPUS, "--batch", "1,2,4,8,16,32", "--format", "json", *options))
         times = {(row["gpu"], row["batch"]): row["latency_ms"]["value"] for row in rows}

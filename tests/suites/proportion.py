@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Small files that once took seconds or gigabytes: each has a limit on CPU time and memory, and an exit code.
 
-tests/suites/growth.py finds what grows too fast; here are reported cases, at the size that caused problems.
+tests/suites/growth.py finds what grows too fast; this suite has reported cases, at the size that caused problems.
 """
 import gzip
 import os

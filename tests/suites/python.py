@@ -2,8 +2,8 @@
 """The Python module: structures as in the header, answers as from the program, failures as exceptions, the notebook's
 cells.
 
-Runs with the Python that runs the tests, without installed packages. Parts that need PyTorch, torchvision or timm run
-with the Python that SOOTH_TORCH_PYTHON names (or with this one), and are skipped with a line if these are missing.
+Runs with the Python that runs the tests, without installed packages. Parts that need PyTorch, torchvision or timm use
+the Python in SOOTH_TORCH_PYTHON (default: this one) and are skipped if the package is missing.
 """
 import json
 import os
@@ -134,7 +134,7 @@ def a_frame_without_pandas_says_what_to_do():
     import sooth
     prediction = sooth.load("zoo:resnet18").predict()
     before = sys.modules.get("pandas")
-    sys.modules["pandas"] = None  # as if it were not installed
+    sys.modules["pandas"] = None  # hides the package
     try:
         prediction.frame
         raise AssertionError("a frame without pandas")

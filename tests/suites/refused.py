@@ -135,7 +135,7 @@ def cycles():
 
 
 def chains():
-    """Sequential text that is nested in the tree."""
+    """Chains in which every link is a level of the syntax tree."""
     for what, expression in (("attributes", "(x)" + ".a" * 40000), ("subscripts", "x" + "[0]" * 40000), ("calls", "x" + "()" * 40000),
                              ("methods", "x" + ".f()" * 40000), ("minus signs", "-" * 40000 + "1"), ("lists", "[" * 40000 + "]" * 40000)):
         yield f"TorchScript: a chain of 40,000 {what}", torchscript(code=NET.replace("torch.relu(x)", expression)), "nested too deep"

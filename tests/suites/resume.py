@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Data sets and sweeps that are killed go on where they were, and end with what an undisturbed run gives, byte for byte. Two
-writers at once and a full disk lose nothing."""
+"""Killed data sets and sweeps resume, and end with the same bytes as an uninterrupted run. Two simultaneous writers and
+a full disk lose no results."""
 import os
 import pathlib
 import signal
@@ -39,7 +39,7 @@ def check(name, good, found=""):
 
 
 def rows(path, query):
-    """0 where the file is not there yet, or is being written."""
+    """0 if the file does not exist yet, or is being written."""
     try:
         with sqlite3.connect(f"file:{path}?mode=ro", uri=True, timeout=0.05) as base:
             return base.execute(query).fetchone()[0]
@@ -52,7 +52,7 @@ def run(what, out, *more, **options):
 
 
 def begun(what, out, prefix=(), program=PROGRAM):
-    """A run that has committed something and is not done."""
+    """Waits until the run has committed results, but has not finished."""
     process = subprocess.Popen([*prefix, program, *COMMANDS[what], "-o", out], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     end = time.monotonic() + TIMEOUT_S
     while process.poll() is None and not rows(out, COUNTS[what]) and time.monotonic() < end:
@@ -82,7 +82,7 @@ def two_writers(what):
 
 
 def full_disk(what):
-    """A limit on the size of files stands for a full disk; the signal is ignored, so that writing fails."""
+    """Simulates a full disk by a limit on file sizes; the signal is ignored, so that writes fail."""
     out = f"{what}-full.db"
     limited = subprocess.run(["sh", "-c", 'trap "" XFSZ; ulimit -f 600; exec "$@"', "sh", PROGRAM, *COMMANDS[what], "-o", out],
                              capture_output=True, text=True, timeout=TIMEOUT_S)

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Rules that every answer must keep, on any GPU and in any setting, measured or not: physics, and orders that a data
-sheet implies. `make test` checks a part, `make sanity` (--all) everything. Prints the share of checks that are broken."""
+"""Rules that every answer must obey, on any GPU and in any setting, measured or not: physics, and the order of GPUs by
+their data sheets. `make test` checks a part, `make sanity` (--all) everything. Prints the share of failed checks."""
 import argparse
 import collections
 import concurrent.futures
@@ -13,7 +13,7 @@ import tempfile
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = os.environ.get("SOOTH_BUILD") or str(TOP / "build")
-MOST_BROKEN = 0.001  # of all checks
+MOST_BROKEN = 0.001  # largest share of all checks that may fail
 
 GPUS = ("t4 v100-sxm2-16gb a10 a40 l4 l40s rtx-3090 rtx-4090 rtx-5090 a100-sxm4-40gb a100-sxm4-80gb h100-pcie-80gb "
         "h100-sxm5-80gb h200-sxm-141gb b200-sxm-180gb").split()
@@ -48,7 +48,7 @@ LEAST_BATCH_OF_BITS = 16
 
 def run(arguments):
     done = subprocess.run([BUILD + "/sooth", *arguments], capture_output=True, timeout=600)
-    if done.returncode not in (0, 1):  # 1: some GPU cannot run it, and its row says why
+    if done.returncode not in (0, 1):  # exit code 1: a GPU cannot run it, and its row says why
         return None
     try:
         return json.loads(done.stdout)
@@ -61,7 +61,7 @@ def gpu_numbers():
 
 
 def dominance(gpus):
-    """Pairs (better, worse) of GPUs: no number of the first is below the second's, and they differ."""
+    """Pairs (better, worse) of GPUs: no figure of the first is below the second's, and at least one is above it."""
     numbers = {name: [gpu["bandwidth_gb_s"], gpu["l2_mib"], gpu["memory_gib"],
                       *(gpu["peak_tflops"].get(p) or 0 for p in ("fp32", "tf32", "fp16", "bf16", "int8", "fp8"))]
                for name, gpu in gpus.items()}
@@ -85,7 +85,7 @@ UNITS = {"float16": ["fp16", "fp32"], "bfloat16": ["bf16", "fp32"], "int8": ["in
 
 
 def check_kernels(tally, answer, title, gpu):
-    """No kernel beats the data sheet, and what bounds it is what its numbers say."""
+    """No kernel is faster than the data sheet allows, and its bound follows from its numbers."""
     bandwidth, l2 = gpu["bandwidth_gb_s"] * 1e3, gpu["l2_mib"] * 2**20  # bytes a microsecond
     for k in answer.get("kernels", []):
         us, runs = k["device_us"], k.get("repeat", 1)
@@ -147,7 +147,7 @@ def check_network(tally, network, answers, dominates, gpus):
         for fewer, wider in FEWER:
             other = s._replace(precision=wider[1])
             if (s.runtime, s.precision) == fewer and wider[0] == s.runtime and batch >= LEAST_BATCH_OF_BITS and (other, gpu, batch) in answers:
-                if s.precision == "amp":  # autocast adds launches, so only the time on the GPU can be ordered
+                if s.precision == "amp":  # autocast adds launches, so only GPU times can be compared
                     ratio = a["device_ms"] / answers[other, gpu, batch]["device_ms"]
                     tally.check("fewer bits are not slower", ratio <= 1.05, ratio, title, "vs", wider[1], f"on the GPU ({ratio:.2f})")
                     continue

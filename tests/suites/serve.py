@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""`sooth serve`: every path answers as the program does, and bad clients disturb nobody.
+"""`sooth serve`: every path gives the program's answer, and hostile clients do not affect others.
 
-SOOTH_SERVE_SECONDS (5) is how long random, cut and slow clients attack; a sanitized build with 600 takes ten minutes.
+SOOTH_SERVE_SECONDS (5): time for which clients attack with random, truncated and slow requests.
 """
 import contextlib
 import http.client
@@ -190,7 +190,7 @@ def pipelined(server, check):
 
 
 def attack(port, until, seed):
-    """A client that cuts, babbles, lies about lengths or waits."""
+    """A hostile client: sends truncated requests, garbage or wrong lengths, or stalls."""
     rng = random.Random(seed)
     heads = [b"POST /v1/predict?gpu=t4 HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n", b"GET / HTTP/1.1\r\n", b"\x00" * 50,
              b"POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n",

@@ -21,7 +21,7 @@ LEAST_REFUSED = 0.2  # share of the lengths; a text truncated between two layers
 
 
 def files_of(test, number, kind):
-    """The file that case `number` of a text test writes with that kind of step."""
+    """The file that the step of this kind writes in case `number` of a text test."""
     for step, _, body, *_ in cases.parse(hostile.TESTS / f"cases/{test}.test")[number].steps:
         if step == kind:
             text = "\n".join(body)

@@ -44,7 +44,7 @@ def test(function):
 
 
 def patience():
-    """How much longer things take because other programs have the processor."""
+    """Factor by which other load slows this process down."""
     return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
 
 
@@ -78,7 +78,7 @@ class Page:
             self.settled()
 
     def settled(self, seconds=20):
-        """Until the answer or the error is there, and the view."""
+        """Waits for the answer or the error, and for the view."""
         self.browser.until("return document.documentElement.dataset.shown || !document.getElementById('problem').hidden", seconds)
 
     def change(self, script, *arguments):
@@ -119,7 +119,7 @@ class Page:
 
 
 def cards_of(answer):
-    """What the summary shows of the program's JSON."""
+    """The figures of the program's JSON as the summary shows them."""
     cards = {"latency": answer["latency_ms"]["value"], "throughput": answer["throughput_per_s"], "energy": answer["energy_j"]["value"],
              "power": answer["power_w"]["value"], "GPU utilization": answer["utilization"]["compute"],
              "occupancy": answer["utilization"]["occupancy"], "kernels": len(answer["kernels"]), "CO₂": answer.get("co2_g")}
@@ -145,7 +145,7 @@ def unpack(directory):
 
 
 def chosen_files(directory):
-    """Files of all formats that can be predicted, the same number of each ending as far as there are; and a few that cannot."""
+    """Predictable files of all formats, equally many per ending if possible, and a few that cannot be predicted."""
     by_ending = {}
     for path in sorted(directory.iterdir()):
         if path.is_file():
@@ -170,7 +170,7 @@ def chosen_files(directory):
 
 @test
 def files_are_complete(context):
-    """Every file that the offline copy needs is there, and nothing is loaded from elsewhere."""
+    """All files of the offline copy exist, and the page loads nothing from other servers."""
     listed = re.findall(r"'([\w./-]+)'", re.search(r"FILES = \[(.*?)\]", (PAGE / "sw.js").read_text(), re.S)[1])
     there = {p.name for p in PAGE.iterdir()} - {"sw.js"}
     expect({name for name in listed if name != "./"} == there, f"sw.js and the directory differ: {there ^ set(listed)}")
@@ -214,7 +214,7 @@ def change_time(context):
 
 @test
 def numbers_are_the_programs(context):
-    """Files and networks of the zoo on three GPUs: every number of the summary, and the whole JSON."""
+    """Files and zoo networks on three GPUs: compares every number of the summary, and the whole JSON."""
     files = chosen_files(context.models)
     page = context.page("")
     for path in files:
@@ -255,7 +255,7 @@ def zoo_numbers(context):
 
 @test
 def folders(context):
-    """A SavedModel and an .mlpackage are one model each; other folders are their files."""
+    """A SavedModel or an .mlpackage is one model; other folders stand for their files."""
     page = context.page("")
     saved = context.scratch / "saved"
     (saved / "variables").mkdir(parents=True)
@@ -273,7 +273,7 @@ def folders(context):
 
 @test
 def drop(context):
-    """A file that is dropped, with a file of weights beside it that is no model."""
+    """Drops a model, and a weights file that is not a model."""
     page = context.page("")
     text = (TOP / "tests/models/formats/caffe/images.prototxt").read_text()
     page.change("""const transfer = new DataTransfer();
@@ -337,7 +337,7 @@ def controls(context):
 
 @test
 def open_dimensions(context):
-    """Sequence and past of a language model, and a symbol of a file."""
+    """Dimensions seq and past of a language model, and a symbolic dimension of a file."""
     page = context.page("")
     page.browser.type("#file", str(BUILD / "tests/models/transformer.onnx"))
     page.browser.until("return document.documentElement.dataset.turn")
@@ -358,7 +358,7 @@ def open_dimensions(context):
 
 @test
 def language_models(context):
-    """Sequence, past and cache of a configuration; contexts as in the program's table."""
+    """Dimensions seq and past and the cache of a configuration; contexts as in the program's table."""
     page = context.page("")
     page.browser.type("#file", str(context.models / "qwen2.gguf"))
     page.browser.until("return !document.getElementById('advice').hidden")
@@ -383,7 +383,7 @@ def language_models(context):
 
 @test
 def first_view_by_link(context):
-    """Every view answers when a link opens it, before the lists of the program are there."""
+    """Every view works when a link opens it, before the program's lists are loaded."""
     for name in VIEWS:
         page = context.page(f"#model=zoo:resnet18&gpu=a100&batch=4&view={name}")
         seen = page.browser.run("return [document.querySelectorAll('#view svg.chart').length, document.querySelector('#view .problem, #view .wait')?.textContent ?? '', "
@@ -395,7 +395,7 @@ def first_view_by_link(context):
 
 @test
 def memory_by_part(context):
-    """Parts of the memory over time are those of the program's JSON, stacked up to what is reserved."""
+    """The parts of memory over time are those of the program's JSON, stacked up to the reserved memory."""
     page = context.page("#model=zoo:resnet18&gpu=t4&batch=16&mode=train&optimizer=adam&view=memory")
     answer = json.loads(sooth("predict", "zoo:resnet18", "--gpu", "t4", "--batch", "16", "--mode", "train", "--optimizer", "adam", "--memory", "--format", "json")[0])
     parts = {name for point in answer["memory_over_time"] for name, mib in point["parts"].items() if mib > 0} | {"context", "cache"}
@@ -549,7 +549,7 @@ def links(context):
 
 @test
 def errors(context):
-    """The program's messages beside the file; the page goes on."""
+    """The program's message appears beside the file, and the page keeps working."""
     page = context.page("")
     broken = context.scratch / "broken.onnx"
     broken.write_bytes((BUILD / "tests/models/convnet.onnx").read_bytes()[:200])
@@ -581,7 +581,7 @@ def own_gpu(context):
 
 @test
 def large_file(context):
-    """A model with 2 GB of weights in it: read as fast as its graph, in little memory."""
+    """A model with 2 GB of weights loads as fast as its graph alone, in little memory."""
     path = context.scratch / "large.onnx"
     big_files.onnx(path, (BUILD / "tests/models/convnet.onnx").read_bytes(), LARGE_BYTES)
     page = context.page("")
@@ -602,7 +602,8 @@ def large_file(context):
 
 @test
 def huge_files(context):
-    """Files of 10 GB, far beyond 32-bit addresses: an archive of PyTorch, GGUF and safetensors. Holes take the place of weights."""
+    """Files of 10 GB, beyond 32-bit addresses: a PyTorch archive, GGUF and safetensors, with holes instead of
+    weights."""
     size = 10_000_000_000
     folder = context.scratch / "huge"
     folder.mkdir()
@@ -724,7 +725,7 @@ class Context:
         self.said.append(text)
 
     def end(self):
-        """Closes the pages; returns what they wrote to the console."""
+        """Closes the pages; returns their console output."""
         console = []
         for page in self.pages:
             with contextlib.suppress(browser.Failed):

@@ -1,10 +1,10 @@
-"""Model files with gigabytes of weights, which are holes and take no room on the disk. Python's library alone."""
+"""Model files with gigabytes of weights as holes, which take no disk space. Needs only Python's library."""
 import struct
 import zlib
 
 
 def archive(entries, out):
-    """A ZIP archive of [(name, bytes or a size)]: what is a size is a hole in the file."""
+    """A ZIP archive of [(name, bytes or size)]; a size becomes a hole in the file."""
     directory = b""
     for name, content in entries:
         size, crc = (content, 0) if isinstance(content, int) else (len(content), zlib.crc32(content))

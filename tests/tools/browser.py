@@ -1,4 +1,5 @@
-"""A headless Chromium for tests, by chromedriver's WebDriver protocol, and a server for the page. Python's library alone."""
+"""A headless Chromium for tests, controlled by chromedriver's WebDriver protocol, and a server for the page. Needs only
+Python's library."""
 import base64
 import functools
 import http.client
@@ -20,7 +21,7 @@ class Handler(http.server.SimpleHTTPRequestHandler):
 
 
 def serve(directory):
-    """A server of the directory on a port of its own; (server, URL)."""
+    """Serves the directory on a free port; returns (server, URL)."""
     server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(directory)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server, f"http://127.0.0.1:{server.server_port}/"
@@ -31,7 +32,7 @@ class Failed(Exception):
 
 
 def missing():
-    """What a machine lacks for a Browser; "" if nothing."""
+    """What is missing on this machine to run a Browser; "" if nothing."""
     return ", ".join(name for name in ("chromium", "chromedriver") if not shutil.which(name))
 
 

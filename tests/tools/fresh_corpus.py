@@ -12,7 +12,7 @@ transformers, segmentation-models-pytorch, monai, diffusers, ultralytics, pytorc
     NAME.jsonl.gz   what eager PyTorch dispatches, from the recorder in ../shared/tools/eager_traces
     NAME.fail       what did not work, and why
 
-Started again, it goes on with what is missing.
+A restart makes only the missing files.
 """
 import argparse
 import gzip

@@ -432,8 +432,8 @@ TORCHAUDIO = {
 
 
 def build_torchaudio(name):
-    # The package refuses other versions of CUDA than its own, and so do others that import it; SOOTH_TORCHAUDIO names a
-    # directory that has it apart from them.
+    # torchaudio, and packages that import it, refuse other CUDA versions than their own; SOOTH_TORCHAUDIO names a
+    # separate directory with it.
     sys.path.append(os.environ.get("SOOTH_TORCHAUDIO", ""))
     version, torch.version.cuda = torch.version.cuda, "13.0"
     try:

@@ -47,7 +47,7 @@ class Network(torch.nn.Module):
 
 
 def pairs(network, kind):
-    """(name in Sooth's file, parameter, whether the matrix is stored the other way round)"""
+    """(name in Sooth's file, parameter, True if the matrix is stored transposed)"""
     for i, block in enumerate(network.blocks, 1):
         if kind == "sage":
             yield from ((f"block{i}.weight", block.lin_l.weight, True), (f"block{i}.bias", block.lin_l.bias, False),
@@ -87,7 +87,8 @@ def check(kind, path):
     loss.backward()
     theirs = outputs.detach().numpy()
     worst = {"outputs": difference(a["outputs"], theirs, np.abs(theirs).max()), "loss": difference(a["loss"], np.array([loss.item()]), loss.item())}
-    # Relative to the largest gradient of the layer: attention's own nearly cancel, because a softmax ignores what all its inputs share.
+    # Relative to the largest gradient of the layer, because those of attention nearly cancel: softmax ignores a shift
+    # of all inputs.
     largest = {}
     for name, parameter, _ in pairs(network, kind):
         layer = name.split(".")[0]
@@ -100,7 +101,7 @@ def check(kind, path):
 
 
 def load(path, which, kept):
-    """Graphs as DIPPM's chain of weighted operators, or in full. The numbers of a node take part in no comparison, so they are plain."""
+    """Graphs in DIPPM's form or in full. Node features are simplified, because only times are compared."""
     a, graphs = np.load(path), []
     label = {int(g): values for g, values in zip(a["label_graph"], a["label_values"])}
     for i in range(int(len(a["graph_name"]) * kept)):

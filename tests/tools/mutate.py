@@ -43,7 +43,7 @@ TOKENS = re.compile(
 SWAPS = {"==": "!=", "!=": "==", "<": "<=", "<=": "<", ">": ">=", ">=": ">", "+": "-", "-": "+", "&&": "||", "||": "&&", "0": "1",
          "1": "0", "!": ""}
 # Suites that look at the build and not at its results.
-LEFT_OUT = {"interface", "cluster", "web", "sanity"}  # and those whose programs link objects of their own, or take long
+LEFT_OUT = {"interface", "cluster", "web", "sanity"}  # also suites whose programs link other objects, or take long
 # Suites whose counts say little: they kill programs, or do not start those of the build.
 COUNTED_ELSEWHERE = {"documents", "manual", "rooms", "growth", "inject"}
 # The directories of src/front that read the models of a list.
@@ -348,7 +348,7 @@ class Runner:
         finally:
             shutil.copy2(TOP / change.path, tree.top / change.path)
             tree.compile(change.path)
-            tree.relink(change.path)  # what the next change links again may be the other: the library or the program
+            tree.relink(change.path)  # relinks now, because the next change may relink only the other one: library or program
 
     def work(self, tree, changes, done):
         while True:

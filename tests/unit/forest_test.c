@@ -96,7 +96,7 @@ static void steps_are_learned(void **state)
     assert_true(after < 0.2 * before);
 }
 
-/* Whichever feature it is that tells. */
+/* Trees find a step in any feature. */
 static void every_feature_counts(void **state)
 {
     (void)state;

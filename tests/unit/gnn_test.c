@@ -136,7 +136,8 @@ static void gradients(void **state)
             for (size_t k = matrix.at; k < matrix.at + matrix.rows * matrix.columns; k++)
                 largest = fmax(largest, fabs((double)gradient[k]));
             for (size_t k = matrix.at; k < matrix.at + matrix.rows * matrix.columns; k++) {
-                /* Along the gradient, and a little chance: rounding and kinks of ReLU are then small beside it. */
+                /* The direction is the gradient plus small noise, so that the slope is large compared with rounding and
+                 * the kinks of ReLU. */
                 double by = largest > 0 ? ((double)gradient[k] / largest + 0.1 * (double)some(&random)) * step : 0;
                 moved[k] = (float)((double)params[k] + by);
                 along += (double)gradient[k] * ((double)moved[k] - (double)params[k]);

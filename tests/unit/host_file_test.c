@@ -20,7 +20,7 @@ static bool is_read(host *h, str text, arena *a, fail *f)
     return true;
 }
 
-/* Writes and reads a file of a machine whose disk takes so long for the first byte. */
+/* Writes and reads the file of a machine whose disk has this latency. */
 static double storage_us(double cold_ms, double decode_ms)
 {
     sooth_hosts *hosts;

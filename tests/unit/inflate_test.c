@@ -19,7 +19,7 @@ static uint32_t draw(uint32_t below)
     return (uint32_t)(((uint64_t)seed * below) >> 32);
 }
 
-/* Noise, few letters, a pattern, or copies of what came before. */
+/* Noise, few letters, a pattern, or copies of earlier bytes. */
 static void fill(uint8_t *bytes, size_t size)
 {
     uint32_t kind = draw(4);
@@ -90,7 +90,7 @@ static void test_like_zlib(void **state)
         bool is_gzip = draw(2);
         fill(plain, size);
         size_t used = pack(plain, size, packed, ROOM - AFTER, is_gzip);
-        memset(packed + used, 0x55, AFTER); /* what follows stays in the input */
+        memset(packed + used, 0x55, AFTER); /* bytes after the data stay in the input */
         size_t given = draw(8) ? used + AFTER : draw((uint32_t)used);
         for (uint32_t damage = draw(3) ? 0 : 1 + draw(3); damage; damage--)
             packed[draw((uint32_t)used)] ^= (uint8_t)(1u << draw(8));

@@ -1,5 +1,4 @@
-/* intervals_test.c: intervals fitted to errors whose scale is known cover what they say, and are as wide as they must
- * be. */
+/* intervals_test.c: intervals fitted to errors of known scale have the nominal coverage, and the right width. */
 #include "learn/intervals.h"
 
 #include <math.h>

@@ -47,7 +47,7 @@ static void products(void **state)
             matrix_multiply_add(&m);
             add_product(expected, &m, NULL);
             assert_memory_equal(c, expected, sizeof c); /* small integers: exact in any order of summation */
-            uint16_t picks[MOST];                       /* every second one, from the last */
+            uint16_t picks[MOST];                       /* every second one, from the last on */
             m.depth = depth / 2;
             for (size_t k = 0; k < m.depth; k++)
                 picks[k] = (uint16_t)(depth - 1 - 2 * k);
@@ -609,7 +609,8 @@ static void absurd_numbers(void **state)
         for (size_t i = 0; i < sizeof logs / sizeof *logs; i++)
             with_number(&m, bytes, size, first + logs[i] * 4, bits_of(-20), "absurd or not finite");
     }
-    size_t low = (size_t)((const char *)v.net.low - from), intervals = (size_t)((const char *)v.intervals.slopes - from);
+    size_t low = (size_t)((const char *)v.net.low - from),
+           intervals = (size_t)((const char *)v.intervals.slopes - from);
     with_number(&m, bytes, size, low, bits_of(NAN), "feature ranges");
     with_number(&m, bytes, size, low, bits_of(1e5F), "feature ranges"); /* above the maximum */
     size_t multiples = (size_t)((const char *)v.intervals.multiples - from);

@@ -57,7 +57,7 @@ static void check_product(const matrix_kernels *kernels, matrix_product *m, matr
 
 static matrices all;
 
-/* Bit 0 of `how`: with a bias. Bit 1: only some steps of the depth. */
+/* Bit 0 of `how` adds a bias; bit 1 uses only some steps of the depth. */
 static void check_shape(const matrix_kernels *kernels, size_t rows, size_t columns, size_t depth, int how)
 {
     static const uint16_t PICKS[MOST_DEPTH] = {0, 2, 3, 7, 9};

@@ -43,7 +43,7 @@ static void resnet_has_what_its_layers_have(void **state)
     assert_memory_equal(g.attributes[1], stem, sizeof stem);
     assert_memory_equal(g.dims[1], map, sizeof map);
     assert_int_equal(g.attributes[g.node_count - 1][SET_CHANNELS], 1000);
-    /* A chain of nodes, and one edge more for each of the eight additions. */
+    /* A chain of nodes; each of the eight additions has a second edge. */
     assert_int_equal(g.edge_count, g.node_count - 1 + 8);
 }
 
@@ -85,7 +85,7 @@ static void damage_is_found(void **state)
     for (size_t i = 0; i < stored.len; i++) {
         arena_mark mark = arena_marked(&memory);
         copy[i] ^= 0x40;
-        /* A code of the stream that no byte uses may change; then the graph is the same. */
+        /* A change in an unused code of the compressed stream leaves the graph unchanged. */
         assert_true(set_graph_decode((str){copy, stored.len}, &memory, &read) ||
                     set_fingerprint(&read) == set_fingerprint(&g));
         copy[i] ^= 0x40;

@@ -1,7 +1,7 @@
-"""What the scripts for formats without an installable framework share: layers as PyTorch computes them, on tensors without numbers.
+"""Shared by the scripts for formats whose framework cannot be installed: layers computed by PyTorch, on tensors without data.
 
-A model is written as text beside calls of these functions: shapes come from PyTorch's own operators, parameters and multiply-adds are
-counted from them.
+A script writes the text of a model, and calls these functions for the same layers. PyTorch's operators give the shapes, from which
+parameters and multiply-adds are counted.
 """
 import torch
 import torch.nn.functional as F
@@ -67,7 +67,7 @@ class Count:
 
 
 def write(form, origin, models):
-    """models: [(text, entry)]; the files and the list beside them."""
+    """Writes the files and their list; models: [(text, entry)]."""
     directory = listing.FORMATS / form
     directory.mkdir(parents=True, exist_ok=True)
     for text, entry in models:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Caffe networks that touch every layer that Sooth maps, and their shapes by PyTorch's operators (Caffe itself has no package).
+"""Makes Caffe networks with every layer that Sooth maps. PyTorch's operators give their shapes, because Caffe has no
+package.
 
     python caffe.py        needs torch; writes tests/models/formats/caffe
 """

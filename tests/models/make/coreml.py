@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""CoreML models: programs (MIL) that touch the operators that Sooth maps, and networks of layers of the old form.
+"""Makes CoreML models: programs (MIL) with the operators that Sooth maps, and networks in the older form, a list of
+layers.
 
     python coreml.py        needs coremltools; writes tests/models/formats/coreml.zip
 """
@@ -25,7 +26,7 @@ class Weights:
         self.params = 0
 
     def __call__(self, *shape):
-        """All elements are one number, another for each weight, so that no pass merges them."""
+        """Fills each weight with a number of its own, so that no pass merges equal weights."""
         self.params += math.prod(shape)
         return np.full(shape, self.params % 1000 + 1, np.float32)
 
@@ -96,7 +97,7 @@ def recurrent(w, opset=ct.target.iOS18):
     @mb.program(input_specs=[mb.TensorSpec(shape=(9, 2, 10))], opset_version=opset)
     def program(x):
         zero, wide = np.zeros((2, 6), np.float32), np.zeros((2, 12), np.float32)
-        # Each has an input of its own: the converter to layers names what it adds by the input.
+        # Each operator has its own input, because the converter names the layers that it adds after the input.
         y, z = mb.relu(x=x), mb.tanh(x=x)
         a, h, c = mb.lstm(x=x, initial_h=zero, initial_c=zero, weight_ih=w(24, 10), weight_hh=w(24, 6), bias=w(24), direction="forward", output_sequence=True)
         b, _, _ = mb.lstm(x=y, initial_h=wide, initial_c=wide, weight_ih=w(24, 10), weight_hh=w(24, 6), bias=w(24), weight_ih_back=w(24, 10),
@@ -170,7 +171,7 @@ def programs(directory, entries):
         macs = macs_of(function)
         model = ct.convert(program, convert_to="mlprogram", skip_model_load=True, compute_precision=ct.precision.FLOAT32, pass_pipeline=ct.PassPipeline.EMPTY,
                            minimum_deployment_target=ct.target.iOS18)
-        # The specification alone: weights of a few bytes are inside of it, those in a file are not read.
+        # Only the specification: it contains small weights, and the file with the others is not read.
         model.save(os.path.join(directory, make.__name__ + ".mlpackage"))
         entry = {"file": f"{make.__name__}.mlpackage/Data/com.apple.CoreML/model.mlmodel", "outputs": outputs, "params": w.params, "predict": "together"}
         if make is not recurrent:
@@ -179,7 +180,7 @@ def programs(directory, entries):
 
 
 def networks(directory, entries):
-    """The same as layers of the old form."""
+    """Converts the program to the older form."""
     for make in (images, more_images, tokens, recurrent, elements, moves):
         w = Weights()
         program = make(w, ct.target.iOS14)
@@ -188,7 +189,7 @@ def networks(directory, entries):
         model = ct.convert(program, convert_to="neuralnetwork", skip_model_load=True, minimum_deployment_target=ct.target.iOS14, pass_pipeline=ct.PassPipeline.EMPTY)
         model.save(os.path.join(directory, make.__name__ + ".mlmodel"))
         entry = {"file": make.__name__ + ".mlmodel", "outputs": outputs, "predict": "together"}
-        if make not in (more_images, recurrent):  # there the converter leaves constants in the file twice, and states as constants
+        if make not in (more_images, recurrent):  # in this form the converter writes constants twice, and states as constants
             entry["params"] = w.params
         if make is not recurrent:
             entry["macs"] = macs
@@ -196,7 +197,8 @@ def networks(directory, entries):
 
 
 def old_images(directory, entries):
-    """A network of the first versions, whose images have three dimensions; sizes by the formulas of its specification."""
+    """A network of the first versions of the format, with three-dimensional images; sizes follow the formulas of the
+    specification."""
     b = NeuralNetworkBuilder([("data", datatypes.Array(3, 33, 27))], [("out", datatypes.Array(5))])
     zeros = lambda *shape: np.zeros(shape, np.float32)  # noqa: E731
     b.add_convolution("conv", 3, 8, 3, 5, 2, 1, "valid", 1, zeros(3, 5, 3, 8), zeros(8), True, input_name="data", output_name="conv", padding_top=1, padding_bottom=0,

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Darknet configurations that touch every section, and their shapes by PyTorch's operators (Darknet itself has no package).
+"""Makes Darknet configurations with every section. PyTorch's operators give their shapes, because Darknet has no
+package.
 
     python darknet.py        needs torch; writes tests/models/formats/darknet
 """
@@ -56,7 +57,7 @@ def images():
     x = n.conv(x, section="conv", filters=10, size=1, pad=1, dilation=3, activation="relu6")
     x = n.conv(x, filters=10, size=3, pad=1, activation="hardtan", batch_normalize=1)
     x = n.add("shortcut", x, **{"from": "-2", "activation": "ramp"})
-    # A shortcut whose other layer has more channels and a larger image, and one with fewer.
+    # Two shortcuts: from a layer with more channels and a larger image, and from one with fewer.
     n.add("shortcut", x, **{"from": 0, "activation": "linear"})
     n.count.weights(2 * 10)
     n.add("shortcut", x, **{"from": "-1", "weights_type": "per_channel"})
@@ -66,7 +67,7 @@ def images():
 
 
 def heads():
-    """What stands at the end of networks, and images whose sizes are even."""
+    """Final layers of networks, on images of even size."""
     n = Net("width=24\nheight=16\nchannels=4")
     x = n.count.zeros(1, 4, 16, 24)
     x = n.conv(x, filters=8, size=5, pad=1, stride=2)
@@ -123,7 +124,7 @@ def attention_of_channels():
 
 
 def places():
-    """Weights of their own at every place, then rows."""
+    """Locally connected layers (weights per position), then layers on rows."""
     n = Net("width=12\nheight=10\nchannels=2")
     x = n.count.zeros(1, 2, 10, 12)
     size, stride, filters = 3, 2, 4
@@ -146,7 +147,7 @@ def recurrent():
     x = n.count.zeros(1, 14)
 
     def parts(x, units, pairs, norm):
-        """pairs: how many products read the input and the state."""
+        """pairs: number of products that read the input and the state."""
         for width, count in pairs:
             n.count.weights(count * (width * units + units * (2 if norm else 1)))
             n.count.macs += count * width * units

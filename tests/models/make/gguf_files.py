@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes formats/gguf.*: small networks of Transformers as GGUF files, with the names that the gguf package has for their tensors.
+"""Makes formats/gguf.*: small networks of Transformers as GGUF files, with tensor names from the gguf package.
 
 Needs gguf (0.19.0), transformers and torch from PyPI. Parameters are those of the network in Transformers, multiply-adds by
-FlopCounterMode (hf.py). All weights are zero; most are float32, one file has blocks of eight bits, one has halves.
+FlopCounterMode (hf.py). All weights are zero. Most are float32; one file has 8-bit blocks, one float16.
 """
 import pathlib
 import re
@@ -19,12 +19,12 @@ from torch.utils.flop_counter import FlopCounterMode
 import hf
 import listing
 
-# The model_type of Transformers and what GGUF calls the architecture.
+# GGUF's architecture name by model_type of Transformers.
 KINDS = {"llama": "LLAMA", "qwen2": "QWEN2", "qwen3": "QWEN3", "gemma2": "GEMMA2", "olmo2": "OLMO2", "mixtral": "LLAMA", "qwen2_moe": "QWEN2MOE",
          "deepseek_v3": "DEEPSEEK2", "gpt2": "GPT2", "gpt_neox": "GPTNEOX", "falcon": "FALCON", "bert": "BERT", "phi": "PHI2", "phi3": "PHI3",
          "starcoder2": "STARCODER2", "cohere": "COMMAND_R", "gpt_oss": "GPT_OSS", "bloom": "BLOOM"}
 TYPES = {"qwen2": gguf.GGMLQuantizationType.Q8_0, "gemma2": gguf.GGMLQuantizationType.F16}
-# Tensors that converters put together or leave out, before names are looked up.
+# Tensors that converters merge or omit before they look up names.
 RENAMED = [(r"\.mlp\.experts\.gate_up_proj_bias$", ".mlp.experts.gate_up_proj.bias"), (r"\.mlp\.experts\.down_proj_bias$", ".mlp.experts.down_proj.bias"),
            (r"\.block_sparse_moe\.experts\.", ".mlp.experts."), (r"\.mlp\.router\.", ".mlp.gate."),
            (r"\.self_attn\.sinks$", ".self_attn.sinks.weight")]
@@ -39,7 +39,7 @@ def attribute(config, *names, otherwise=None):
 
 
 def tensors_of(kind, model):
-    """(name, tensor) as a converter has them: stacks of experts are apart by gate and up, nothing else is changed."""
+    """(name, tensor) as in a converter: splits stacked experts into gate and up, and changes nothing else."""
     tied = set(model._tied_weights_keys or {}) if model.config.tie_word_embeddings else set()
     for name, value in model.state_dict().items():
         if name in tied or "rotary_emb" in name or name.endswith((".attn.masked_bias", "position_ids", "embeddings.token_type_ids")):
@@ -134,7 +134,7 @@ def entry_of(kind, directory):
     config, model = hf.make(kind)
     file = f"{kind}.gguf"
     write(kind, config, model, pathlib.Path(directory) / file)
-    # What GGUF does not hold: BERT's pooler.
+    # Missing in GGUF: BERT's pooler.
     params = sum(p.numel() for name, p in model.named_parameters() if "pooler" not in name)
     entry = {"file": file, "arguments": ["--batch", str(hf.BATCH), "--seq", str(hf.SEQ)], "params": params}
     if kind not in hf.NOT_COUNTED:

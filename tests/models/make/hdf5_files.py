@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Makes formats/hdf5.*: a network of Keras and weights alone in the forms that HDF5 files come in: old and new headers, texts in the header or
-in a heap, groups of a few and of hundreds of members.
+"""Makes formats/hdf5.*: a Keras network, and files of weights alone, in the variants of HDF5: old and new headers,
+strings in the header or in a heap, groups with a few or hundreds of members.
 
-Needs h5py (3.16.0) from PyPI; the network is one of formats/keras.tar.xz, with what Keras says of it.
+Needs h5py (3.16.0) from PyPI. The network and its expected values come from formats/keras.tar.xz.
 """
 import json
 import pathlib
@@ -14,7 +14,7 @@ import numpy as np
 
 import listing
 
-DEEPEST = {"earliest": 9, "latest": 31}  # levels of groups that are read; an old group counts as three
+DEEPEST = {"earliest": 9, "latest": 31}  # deepest nesting of groups that is read; a group of the old form counts as three levels
 SHAPES = {"conv/kernel:0": (3, 3, 4, 8), "conv/bias:0": (8,), "deep/er/than/that/gamma:0": (16,), "scalar": ()}
 
 
@@ -36,7 +36,7 @@ def main():
 
         def with_config(value, others=0):
             def fill(file):
-                for i in range(others):  # so many that they do not fit into the first block of the header
+                for i in range(others):  # more than fit into the first block of the header
                     file.attrs[f"other{i}"] = "x" * 40
                 file.attrs["model_config"] = value
             return fill

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Configurations of small networks of Hugging Face's Transformers, one for each family; parameters and multiply-adds by Transformers itself.
+"""Makes configurations of small Hugging Face networks, one per family; Transformers counts parameters and
+multiply-adds.
 
     python hf.py [MODEL_TYPE…]        needs transformers and torch; writes tests/models/formats/hf.zip
 """
@@ -18,7 +19,7 @@ import listing
 
 ORIGIN = f"transformers {transformers.__version__}, torch {torch.__version__.split('+')[0]}: parameters of the model, multiply-adds by FlopCounterMode"
 BATCH, SEQ = 2, 8
-DEVICE = "cpu"  # the networks are small: some ask for numbers, which tensors of the device meta do not have
+DEVICE = "cpu"  # not on the device meta, because some networks read values of tensors; the networks are small
 LANGUAGE = dict(
     vocab_size=150, hidden_size=64, intermediate_size=96, num_hidden_layers=3, num_attention_heads=4, num_key_value_heads=2, head_dim=16, max_position_embeddings=64,
     n_embd=64, n_layer=3, n_head=4, n_positions=64, n_ctx=64, n_inner=96, rotary_dim=8, d_model=64, d_ff=96, d_kv=16, num_layers=3, num_heads=4, num_decoder_layers=2,
@@ -46,12 +47,12 @@ EXTRA = {
 ENCODERS = "bert roberta xlm-roberta camembert data2vec-text ernie electra distilbert albert deberta-v2 modernbert".split()
 BY_STAGE = "resnet convnext segformer swin mobilevit".split()
 LATENT = "deepseek_v2 deepseek_v3 deepseek_v32 glm_moe_dsa kimi_linear".split()
-# FlopCounterMode does not see products of grouped experts; scans and chunks of states have more than one algorithm.
+# Not compared: FlopCounterMode misses the products of grouped experts, and state scans have several algorithms.
 NOT_COUNTED = ("mixtral qwen2_moe qwen3_moe qwen3_next qwen3_5_text qwen3_5_moe_text mimo_v2_flash phimoe glm4_moe granitemoe olmoe deepseek_v2 deepseek_v3 deepseek_v32 glm_moe_dsa "
                "llama4_text minimax minimax_m2 gpt_oss mamba falcon_mamba mamba2 nemotron_h kimi_linear switch_transformers").split()
-# Sizes that these have beside those above; UMT5's table of distances for each layer is not read.
+# Further settings by model_type. UMT5's distance table per layer is not read.
 LEFT_OUT = "mimo_v2_flash deepseek_v4 kimi_linear umt5".split()
-# What inference never reads.
+# Modules that inference never uses.
 NOT_READ = ("mask_token", "masked_spec_embed", "logit_scale")
 PAIRS = "t5 mt5 umt5 switch_transformers bart mbart marian pegasus".split()
 VISION = "vit deit beit dinov2 siglip_vision_model resnet convnext segformer swin mobilevit".split()

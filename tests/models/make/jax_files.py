@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes formats/jax.*: functions as StableHLO text and bytecode, jax.export, HLO text and protobuf, as JAX writes them.
 
-Needs jax (0.10.2) from PyPI. Shapes are those that jax.eval_shape has; multiply-adds are counted from the jaxpr's products and
-convolutions, whose shapes JAX tells.
+Needs jax (0.10.2) from PyPI. Shapes come from jax.eval_shape; multiply-adds are counted from the products and
+convolutions in the jaxpr.
 """
 import math
 import pathlib
@@ -49,7 +49,7 @@ def main():
         for name, (function, inputs) in jax_functions.functions().items():
             given = [jax.ShapeDtypeStruct(shape, dtype) for shape, dtype in inputs]
             outputs = [listing.tensor(str(out.dtype).replace("float0", "bool"), out.shape) for out in jax.eval_shape(function, *given)]
-            entry = {"outputs": outputs} | jax_functions.UNKNOWN.get(name, {})  # which arguments are weights, the file does not say
+            entry = {"outputs": outputs} | jax_functions.UNKNOWN.get(name, {})  # the file does not say which arguments are weights
             if name in ("convolutions", "products"):
                 entry["macs"] = multiply_adds(jax.make_jaxpr(function)(*given).jaxpr)
             jitted = jax.jit(function)

@@ -1,4 +1,4 @@
-"""Functions in JAX whose lowering uses the operators of StableHLO and HLO that Sooth has a rule for."""
+"""JAX functions whose lowered programs use the StableHLO and HLO operators that Sooth maps."""
 import jax
 import jax.numpy as jnp
 import numpy as np
@@ -65,7 +65,7 @@ def control(x, i):  # (3, 4), int32 ()
     return [turned, last, rows, chosen, switched, found, lax.map(lambda row: row @ w, x), jax.vmap(lambda row: w @ row)(x), jax.jit(lambda v: v + 1)(x), jax.checkpoint(lambda v: jnp.sin(v))(x)]
 
 
-# Negative and inner pads, minima of windows, lookups along several axes: a shape, but no cost.
+# Negative and interior pads, window minima, lookups along several axes: shapes are compared, costs are not.
 UNKNOWN = {"windows": {"unknown_operators": ["pad", "reduce_window"], "predict": "no"}, "moves": {"unknown_operators": ["fft", "gather"], "predict": "no"}}
 
 

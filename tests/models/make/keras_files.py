@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Makes formats/keras.*: models as Keras 3 (.keras, .h5, .json) and Keras 2 (.h5, .json) wrote them, and TFLite files that TensorFlow converts of them.
+"""Makes formats/keras.*: models written by Keras 3 (.keras, .h5, .json) and Keras 2 (.h5, .json), and converted to
+TFLite by TensorFlow.
 
-Needs tensorflow (2.19.0), keras (3.15.1), tf_keras (2.19.0) from PyPI. Shapes are those of a run, parameters the model's own without the
-statistics of batch norms. All weights are zero.
+Needs tensorflow (2.19.0), keras (3.15.1), tf_keras (2.19.0) from PyPI. Shapes are those of a run; parameters are the
+model's count without batch norm statistics. All weights are zero.
 """
 import json
 import os
@@ -12,7 +13,7 @@ import tempfile
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
-here = sys.path.pop(0)  # this directory has a file of the library's name
+here = sys.path.pop(0)  # excludes this directory, because a script in it has the library's name
 import keras  # noqa: E402
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402

@@ -1,4 +1,4 @@
-"""Keras models, for Keras 2 and 3, that use each layer that Sooth has a rule for."""
+"""Keras models, for Keras 2 and 3, with every layer that Sooth maps."""
 
 
 def images(keras):
@@ -64,7 +64,7 @@ def sequential(keras):
 
 
 def wrapped(keras):
-    """Layers and models that run for each step of a sequence."""
+    """Layers and models that run at each step of a sequence."""
     k = keras.layers
     x, rows = keras.Input((5, 9, 8, 3)), keras.Input((4, 6))
     part = keras.Sequential([keras.Input((9, 8, 3)), k.Conv2D(4, 3, activation="relu"), k.GlobalAveragePooling2D()], name="part")
@@ -75,7 +75,7 @@ def wrapped(keras):
 
 
 def local(keras):
-    """Layers that Keras 3 does not have any more."""
+    """Layers that Keras 3 removed."""
     k = keras.layers
     x, y = keras.Input((9, 8, 3)), keras.Input((11, 4))
     return keras.Model([x, y], [k.LocallyConnected2D(5, (3, 2), strides=(2, 1), activation="relu")(x), k.LocallyConnected1D(6, 3, use_bias=False)(y), k.ThresholdedReLU(0.5)(y)])
@@ -88,7 +88,7 @@ def norms(keras):
 
 
 def operations(keras):
-    """Keras 3's operations in a graph of layers."""
+    """keras.ops of Keras 3 in a functional model."""
     o = keras.ops
     x = keras.Input((7, 6))
     outputs = [o.abs(x), o.exp(x), o.log(x), o.sqrt(x), o.tanh(x), o.sigmoid(x), o.relu(x), o.gelu(x), o.softmax(x), o.ceil(x), o.floor(x), o.sin(x), o.cos(x), o.sign(x), o.round(x), o.power(x, 2.0), o.maximum(x, 0.5), o.minimum(x, 0.5), o.sum(x, 1), o.mean(x, -1, keepdims=True),

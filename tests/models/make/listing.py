@@ -1,4 +1,4 @@
-"""What the scripts that make models share: the list of a format, and the archive of its files."""
+"""Shared by the scripts that make models: writes the list of a format and the archive of its files."""
 import io
 import json
 import pathlib
@@ -10,13 +10,13 @@ DTYPES = {"float": "float32", "double": "float64", "half": "float16", "long": "i
 
 
 def tensor(dtype, shape):
-    """A tensor as the lists write it; dtype may be empty."""
+    """A tensor in the lists' notation; dtype may be empty."""
     dtype = str(dtype).rpartition(".")[2]
     return DTYPES.get(dtype, dtype) + "[" + ",".join(str(dim) for dim in shape) + "]"
 
 
 def lines(entries):
-    """One line for each entry and each of its values, so that a change is easy to see."""
+    """Writes one line per entry and per value, for readable diffs."""
     out = []
     for entry in entries:
         parts = []
@@ -31,7 +31,7 @@ def lines(entries):
 
 
 def write(name, origin, entries, directory=None):
-    """The list formats/NAME.json; with a directory, its files become the archive formats/NAME.tar.xz."""
+    """Writes formats/NAME.json; if a directory is given, also packs its files into formats/NAME.tar.xz."""
     FORMATS.mkdir(exist_ok=True)
     (FORMATS / f"{name}.json").write_text(f'{{"origin": {json.dumps(origin)},\n "models": [\n{lines(entries)}\n]}}\n')
     if directory is None:
@@ -40,7 +40,7 @@ def write(name, origin, entries, directory=None):
     with tarfile.open(target, "w:xz", preset=9) as archive:
         for path in sorted(pathlib.Path(directory).rglob("*")):
             if path.is_file():
-                info = tarfile.TarInfo(str(path.relative_to(directory)))  # without times and owners: the same files make the same archive
+                info = tarfile.TarInfo(str(path.relative_to(directory)))  # no times and owners, so that equal files give equal archives
                 info.size = path.stat().st_size
                 archive.addfile(info, io.BytesIO(path.read_bytes()))
     print(f"{name}: {len(entries)} models, {target.stat().st_size} bytes")

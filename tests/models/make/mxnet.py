@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""MXNet symbols that touch most operators, with the shapes that MXNet's own inference gives.
+"""Makes MXNet symbols with most operators; MXNet's inference gives the shapes.
 
     python mxnet.py        needs mxnet 1.9.1 (with a numpy before 1.24, or as below); writes tests/models/formats/mxnet
 """
@@ -10,7 +10,7 @@ import sys
 
 import numpy as np
 
-# This script has the name of the package.
+# Excludes this directory, because this script has the package's name.
 sys.path = [p for p in sys.path if pathlib.Path(p or ".").resolve() != pathlib.Path(__file__).resolve().parent]
 np.bool = bool
 import mxnet as mx  # noqa: E402

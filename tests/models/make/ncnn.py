@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""ncnn networks that touch every layer that Sooth maps; ncnn itself runs them on zeros and tells the shapes of all blobs.
+"""Makes ncnn networks with every layer that Sooth maps; ncnn runs them on zeros and reports the shapes of all blobs.
 
     python ncnn.py        needs ncnn; writes tests/models/formats/ncnn
 """
@@ -9,7 +9,7 @@ import sys
 
 import numpy as np
 
-# This script has the name of the package.
+# Excludes this directory, because this script has the package's name.
 sys.path = [p for p in sys.path if pathlib.Path(p or ".").resolve() != pathlib.Path(__file__).resolve().parent]
 import ncnn  # noqa: E402
 sys.path.append(str(pathlib.Path(__file__).resolve().parent))
@@ -199,7 +199,7 @@ def main():
     directory.mkdir(parents=True, exist_ok=True)
     entries = []
     for name, text in NETWORKS.items():
-        if "%(k)d" in text:  # the inner product behind blob k is as wide as that is
+        if "%(k)d" in text:  # the inner product after blob k has the same width
             head = text[:text.index("Flatten")]
             rows = list(lines_of(head))
             text = text.replace("%(k)d", str(3 * math.prod(run(form(rows))["k"])))

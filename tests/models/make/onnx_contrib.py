@@ -2,7 +2,7 @@
 """Makes formats/onnx-contrib.*: operators of com.microsoft, as ONNX Runtime runs them.
 
 Needs onnx (1.23.2), onnxruntime (1.31.1) from PyPI. Models are text (tests/tools/onnxtext.py); shapes are those of every tensor in a run
-with zeros. What this processor has no kernel for is said and left out.
+with zeros. Operators without a CPU kernel are reported and left out.
 """
 import pathlib
 import sys
@@ -21,7 +21,7 @@ HEAD = "opset 17\nopset com.microsoft 1\n"
 TYPES = {"tensor(float)": numpy.float32, "tensor(int64)": numpy.int64, "tensor(int32)": numpy.int32, "tensor(uint8)": numpy.uint8, "tensor(int8)": numpy.int8,
          "tensor(float16)": numpy.float16, "tensor(bool)": numpy.bool_}
 
-# name: (lines of the model, sooth's multiply-adds are compared with these where they are given)
+# name: (lines of the model, expected multiply-adds if they are compared)
 MODELS = {
     "attention": ("input x float32[2,5,12]\ninput w float32[12,36]\ninput b float32[36]\ninput past float32[2,2,3,4,4]\ny = com.microsoft.Attention(x, w, b) num_heads=3\nz, p = com.microsoft.Attention(x, w, b, , past) num_heads=3\noutput y\noutput z\noutput p", None),
     "attention-sizes": ("input x float32[2,5,12]\ninput w float32[12,32]\ninput b float32[32]\ny = com.microsoft.Attention(x, w, b) num_heads=2 qkv_hidden_sizes=[8,8,16]\noutput y", None),
@@ -54,7 +54,7 @@ MODELS = {
     "lstm": ("input x float32[5,2,7]\ninit w int8[1,7,16]\ninit r int8[1,4,16]\ninit b float32[1,32]\ninit s float32[1]\ninit z int8[1]\ny, h, c = com.microsoft.DynamicQuantizeLSTM(x, w, r, b, , , , , s, z, s, z) hidden_size=4\noutput y\noutput h\noutput c", None),
 }
 
-# No kernel for this processor: shapes as ONNX Runtime's documentation of the operator (docs/ContribOperators.md) has them.
+# ONNX Runtime has no CPU kernel for these: shapes are those of its documentation (docs/ContribOperators.md).
 DOCUMENTED = {
     "time": ["float32[2,3,14]", "float32[2,3,8,2]"],
     "bias-split": ["float32[2,5,10]"],
@@ -98,7 +98,7 @@ def run(data):
 
 
 def with_zeros(model):
-    """Weights that are written without data get zeros, so that the file can be run."""
+    """Gives zeros to weights without data, so that the file can be run."""
     for tensor in model.graph.initializer:
         if tensor.external_data:
             dtype = onnx.helper.tensor_dtype_to_np_dtype(tensor.data_type)

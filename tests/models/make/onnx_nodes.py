@@ -1,9 +1,10 @@
 #!/usr/bin/env python3
-"""Makes formats/onnx-nodes.*: the node tests of the onnx package, which use every operator of every version with what its attributes can say.
+"""Makes formats/onnx-nodes.*: the node tests of the onnx package: every operator in every version, with all its
+attributes.
 
-Needs onnx (1.23.2) from PyPI. The shapes and types that are expected are those of the tests' own reference results. Each test is there
-once with its inputs as inputs of the graph, and, where that decides the shape of a result or the result is made of few whole numbers, once
-more with its inputs as constants; numbers that are folded become a shape, so that `inspect` tells them.
+Needs onnx (1.23.2) from PyPI. Expected shapes and types are those of the tests' reference results. Each test has its
+inputs as graph inputs. If their values decide a result's shape, or a result is a few integers, a second copy has them
+as constants; folded integers become a shape, so that `inspect` shows them.
 """
 import pathlib
 import re
@@ -16,13 +17,13 @@ from onnx.backend.test.case.node import collect_testcases
 
 import listing
 
-SMALL = 2048  # elements that a constant may have in the file
-FOLDED = 8  # numbers of a result that become a shape
+SMALL = 2048  # largest number of elements of a constant in the file
+FOLDED = 8  # largest number of elements of a result that becomes a shape
 
 WHOLE = (numpy.int64, numpy.int32, numpy.bool_)
-# Their results are not folded: no exporter computes shapes by them.
+# Their results are not folded, because no exporter computes shapes with them.
 NOT_FOLDED = {"BitShift", "CumProd", "Loop"}
-# Results whose size the numbers decide: Sooth does not look at real numbers and pixels.
+# The size of these results depends on real numbers or pixels, which Sooth does not read.
 BY_NUMBERS = {"NonMaxSuppression", "ImageDecoder", "Unique"}
 LEFT_OUT = {
     "test_constant": "nothing runs",
@@ -39,7 +40,7 @@ DTYPE = names() | {TensorProto.FLOAT: "float32", TensorProto.DOUBLE: "float64"}
 
 
 def text(value, info):
-    """A result as the lists write it, or None where it is no tensor."""
+    """A result in the lists' notation; None if it is not a tensor."""
     if not info.type.HasField("tensor_type") or isinstance(value, (list, tuple)) or value is None:
         return None
     if isinstance(value, TensorProto):
@@ -59,14 +60,14 @@ def as_tensor(value, name):
 
 
 def blank(tensor):
-    """Weights say nothing: zeros of the same size."""
+    """Replaces weights, whose values do not matter, by zeros of the same size."""
     if tensor.data_type in (TensorProto.FLOAT, TensorProto.DOUBLE, TensorProto.FLOAT16) and numpy.prod(tensor.dims, dtype=int) > 8:
         return numpy_helper.from_array(numpy.zeros(tuple(tensor.dims), helper.tensor_dtype_to_np_dtype(tensor.data_type)), tensor.name)
     return tensor
 
 
 def with_constants(model, inputs, outputs):
-    """The same model whose inputs are constants; or None where they are too large or no tensors."""
+    """The same model with constants as inputs; None if they are too large or not tensors."""
     graph = model.graph
     if len(inputs) != len(graph.input) or not inputs or graph.sparse_initializer:
         return None
@@ -104,7 +105,7 @@ def with_constants(model, inputs, outputs):
 
 
 def without_shapes(model):
-    """Results have no shapes in the file: they must be found."""
+    """Removes the shapes of results from the file, so that they must be inferred."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     copy.producer_name = ""
@@ -115,7 +116,7 @@ def without_shapes(model):
 
 
 def is_inferred(model, wanted):
-    """Whether the shapes follow from those of the inputs, by onnx's own inference; otherwise the data decide."""
+    """True if the shapes follow from the inputs' shapes, by onnx's inference; otherwise they depend on data."""
     found = onnx.shape_inference.infer_shapes(model, data_prop=True).graph.output
     for info, text in zip(found, wanted):
         shape = info.type.tensor_type.shape

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""OpenVINO IR that touches the operators that Sooth maps. The files have inputs of open sizes; OpenVINO tells the shapes after a reshape.
+"""Makes OpenVINO IR with the operators that Sooth maps. Input sizes are open in the files; OpenVINO gives the shapes
+after a reshape.
 
     python openvino.py        needs openvino; writes tests/models/formats/openvino.zip
 """
@@ -10,7 +11,7 @@ import tempfile
 
 import numpy as np
 
-# This script has the name of the package.
+# Excludes this directory, because this script has the package's name.
 sys.path = [p for p in sys.path if pathlib.Path(p or ".").resolve() != pathlib.Path(__file__).resolve().parent]
 import openvino as ov  # noqa: E402
 import openvino.opset1 as o1  # noqa: E402
@@ -37,7 +38,7 @@ class Net:
         return p
 
     def weight(self, *shape):
-        """All elements are one number, another one for each weight: OpenVINO merges operators that read equal constants."""
+        """Fills each weight with a number of its own, because OpenVINO merges operators that read equal constants."""
         self.params += math.prod(shape)
         return o.constant(np.full(shape, self.params, np.float32))
 
@@ -204,8 +205,9 @@ def main():
             elif make is not recurrent:
                 entry["macs"] = macs_of(model)
             entries.append(entry)
-            # The same with all sizes written down, and without the file of weights: what it would tell follows from the declared shapes.
-            if make is moves:  # repeats and axes that no shape tells
+            # The same with all sizes fixed and without the weights file, whose information follows from the declared
+            # shapes.
+            if make is moves:  # has repeats and axes that do not follow from shapes
                 continue
             alone = f"{make.__name__}.alone.xml"
             ov.serialize(model, f"{directory}/{alone}")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""PaddlePaddle models that touch the operators that Sooth maps, as programs of the old form (.pdmodel) by version 2, as JSON (PIR) by version 3.
+"""Makes PaddlePaddle models with the operators that Sooth maps: .pdmodel programs by version 2, JSON (PIR) by version
+3.
 
     python paddle.py        needs paddlepaddle 2 or 3; writes tests/models/formats/paddle-program.zip or paddle-pir.zip
 """
@@ -9,7 +10,7 @@ import pathlib
 import sys
 import tempfile
 
-# This script has the name of the package.
+# Excludes this directory, because this script has the package's name.
 HERE = pathlib.Path(__file__).resolve().parent
 sys.path = [p for p in sys.path if pathlib.Path(p or ".").resolve() != HERE]
 import paddle  # noqa: E402
@@ -110,7 +111,7 @@ class Recurrent(nn.Layer):
 
 
 class Control(nn.Layer):
-    """Loops and branches that depend on data, one inside the other, and a list that grows."""
+    """Nested loops and branches that depend on data, and a growing list."""
     shapes = [[2, 6], [1]]
     dtypes = ["float32", "int64"]
 
@@ -154,7 +155,7 @@ class Volumes(nn.Layer):
 
 
 class Sizes(nn.Layer):
-    """Shapes that are read and computed with while the program runs."""
+    """Shape arithmetic at run time."""
     shapes = [[2, 3, 8, 10], [2, 4, 2]]
     dtypes = ["float32", "int64"]
 
@@ -170,7 +171,7 @@ class Sizes(nn.Layer):
 
 
 def macs_of(layer, inputs):
-    """By hooks: convolutions and linear layers; products between activations are added by hand below."""
+    """Hooks count convolutions and linear layers; products of activations are added by hand below."""
     total = [0]
 
     def count(module, args, out):
@@ -189,7 +190,7 @@ def macs_of(layer, inputs):
 
 
 def save(directory, suffix):
-    """The models in one form."""
+    """Writes all models in one format."""
     entries = []
     for make in (Images, Tokens, Elements, Moves, Recurrent, Control, Volumes, Sizes):
         layer = make()
@@ -208,7 +209,7 @@ def save(directory, suffix):
             os.unlink(path + ".pdiparams.info")
         entry = {"file": make.__name__.lower() + suffix, "outputs": [listing.tensor(o.dtype, o.shape) for o in outputs],
                  "params": sum(math.prod(p.shape) for p in layer.parameters() if p.trainable), "predict": "together"}
-        if make is Tokens:  # scores, their products with the values, and the two products behind
+        if make is Tokens:  # scores, their products with the values, and the two products after them
             entry["macs"] = macs_of(layer, inputs) + 3 * 4 * 12 * 12 * (4 + 6) + 2 * 3 * 24 * 16 * 12
         elif make is Control:
             entry["note"] = "how often what is inside runs depends on the input"

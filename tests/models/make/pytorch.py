@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Makes formats/pytorch.*: groups of ATen's operators as torch.export, traced and scripted TorchScript wrote them.
+"""Makes formats/pytorch.*: groups of ATen operators, written by torch.export and as traced and scripted TorchScript.
 
-Needs torch (2.15.0) from PyPI. Every result of a module's forward is one of the network's outputs, so that the shape and the type of each
-operator's result are compared; in exported programs also those of every node, as the program's metadata have them. Multiply-adds are
+Needs torch (2.15.0) from PyPI. Every result in forward is an output of the network, so the shape and type of each
+operator's result are compared; for exported programs also those of every node in the program's metadata. Multiply-adds
+are
 PyTorch's own count (torch.utils.flop_counter) of a run. All weights are zero.
 """
 import collections
@@ -33,13 +34,13 @@ def tensors(results):
     return [listing.tensor(result.dtype, result.shape) for result in results]
 
 
-# What they return is what they were given: no tensor of its own in the network.
+# These return their input, so they make no tensor in the network.
 SAME = {"dropout", "feature_dropout", "alpha_dropout", "contiguous", "clone", "detach_", "lift_fresh_copy", "positive", "_conj", "fill", "fill_",
         "index_put", "index_put_", "bernoulli", "scalar_tensor", "copy_"}
 
 
 def node_values(program):
-    """{name: tensor} of the operators' results in an exported program, but for those that nobody reads."""
+    """{name: tensor} of the operators' results in an exported program that have readers."""
     found = {}
     for node in program.graph.nodes:
         value = node.meta.get("val")
@@ -51,7 +52,7 @@ def node_values(program):
 
 
 def multiply_adds(module, inputs):
-    """As PyTorch counts them where every layer runs as its products: those of fused kernels it does not see."""
+    """PyTorch's count with fused kernels off, because it misses products inside them."""
     torch.backends.mha.set_fastpath_enabled(False)
     with torch.no_grad(), sdpa_kernel(SDPBackend.MATH), torch.backends.mkldnn.flags(enabled=False), FlopCounterMode(display=False) as counter:
         module(*inputs)

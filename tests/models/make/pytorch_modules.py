@@ -1,4 +1,4 @@
-"""Modules that use each of ATen's operators that Sooth has a rule for, with attributes out of the ordinary."""
+"""Modules with every ATen operator that Sooth maps, with unusual attributes."""
 import dataclasses
 import typing
 

@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """Makes formats/tensorflow.*: GraphDef (binary and text), SavedModel and TensorFlow.js files of the graphs in tensorflow_graphs.py.
 
-Needs tensorflow (2.19.0) from PyPI. What is expected of a GraphDef are the shapes of every tensor in a run of the graph, of the others
-those of their results; multiply-adds are counted from these shapes. All weights are zero.
+Needs tensorflow (2.19.0) from PyPI. Expected for a GraphDef: the shapes of all tensors in a run; for the other formats:
+those of the results. Multiply-adds are counted from these shapes. All weights are zero.
 """
 import collections
 import json
@@ -15,7 +15,7 @@ import tempfile
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
-sys.path.pop(0)  # this directory has a file of the library's name
+sys.path.pop(0)  # excludes this directory, because a script in it has the library's name
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 from google.protobuf import json_format, text_format  # noqa: E402
@@ -26,7 +26,7 @@ import listing  # noqa: E402
 import tensorflow_graphs  # noqa: E402
 
 DTYPES = {tf.float32: "float32", tf.int32: "int32", tf.int64: "int64", tf.bool: "bool", tf.float16: "float16"}
-# No tensor of their own: what they are given goes on, or nothing that a network holds.
+# These make no tensor: they pass their input on, or return something that a network does not hold.
 SAME = {"Identity", "IdentityN", "StopGradient", "NoOp", "Placeholder", "Assert", "EnsureShape", "PreventGradient", "Snapshot", "CheckNumerics"}
 
 
@@ -57,7 +57,7 @@ def multiply_adds(graph, shapes):
 
 
 def run(graph, inputs):
-    """{tensor: shape} of every tensor outside of loops and branches."""
+    """{tensor: shape} of all tensors outside loops and branches."""
     tensors = [tensor for op in graph.get_operations() for tensor in op.outputs
                if tensor.dtype in DTYPES and op.type not in ("VarHandleOp", "TensorArrayV3")]
     feed = {graph.get_tensor_by_name(f"x{i}:0"): np.zeros(shape, dtype) for i, (shape, dtype) in enumerate(inputs)}
@@ -70,7 +70,7 @@ def run(graph, inputs):
             try:
                 found[tensor.name] = list(np.shape(session.run(tensor, feed)))
             except (ValueError, TypeError, tf.errors.OpError) as error:
-                if tensor.shape.is_fully_defined():  # no kernel for this processor: TensorFlow's shape inference
+                if tensor.shape.is_fully_defined():  # no CPU kernel, so TensorFlow's shape inference gives the shape
                     found[tensor.name] = tensor.shape.as_list()
                 else:
                     print(tensor.name, str(error).splitlines()[0])
@@ -115,7 +115,7 @@ def saved(name, function, inputs, directory):
 
 
 def tfjs(name, definition, directory):
-    """A graph model as TensorFlow.js has it: constants are in the manifest of weights."""
+    """A TensorFlow.js graph model, whose constants are in the weights manifest."""
     weights, slim = [], tf.compat.v1.GraphDef()
     slim.CopyFrom(definition)
     for node in slim.node:
@@ -123,7 +123,7 @@ def tfjs(name, definition, directory):
             value = tf.make_ndarray(node.attr["value"].tensor)
             if value.dtype == object:
                 continue
-            if value.dtype == np.float32:  # whole numbers, which shapes are computed from, stay in the graph: shards are never opened
+            if value.dtype == np.float32:  # integers stay in the graph, because shapes are computed from them and shards are never opened
                 weights.append({"name": node.name, "shape": list(value.shape), "dtype": str(value.dtype)})
                 node.attr["value"].tensor.ClearField("tensor_content")
                 del node.attr["value"].tensor.float_val[:]
@@ -145,7 +145,7 @@ def main():
             entries.append({"file": f"{name}.tfjs.json"} | entry | {"values": values, "predict": "no"})
             given = [listing.tensor(np.dtype(dtype).name, shape) for shape, dtype in inputs]
             entries.append({"file": saved(name, function, inputs, directory), "inputs": given, "outputs": outputs} | entry)
-        # Loops and branches as TensorFlow 1 wrote them: Enter, Switch, Merge, NextIteration, Exit between the other nodes.
+        # Loops and branches of TensorFlow 1: Enter, Switch, Merge, NextIteration and Exit among the other nodes.
         tf.compat.v1.disable_control_flow_v2()
         for name, (function, inputs) in tensorflow_graphs.frames().items():
             _, values, _, _ = graph_entry(name, function, inputs, directory)

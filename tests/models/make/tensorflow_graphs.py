@@ -1,4 +1,4 @@
-"""Graphs that use TensorFlow's operators, with attributes out of the ordinary. Each function takes placeholders and returns results."""
+"""Graphs with TensorFlow's operators and unusual attributes. Each function takes placeholders and returns results."""
 import numpy as np
 import tensorflow as tf
 

@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
-"""Makes formats/tflite.*: the graphs of tensorflow_graphs.py and models of keras_models.py as TensorFlow's converter writes them, and quantized.
+"""Makes formats/tflite.*: the graphs of tensorflow_graphs.py and models of keras_models.py, written by TensorFlow's
+converter, also quantized.
 
-Needs tensorflow (2.19.0), tf_keras (2.19.0) from PyPI. Shapes are those that the interpreter has for every tensor after a run. All weights
+Needs tensorflow (2.19.0), tf_keras (2.19.0) from PyPI. The interpreter gives the shapes of all tensors after a run. All
+weights
 are zero.
 """
 import os
@@ -11,7 +13,7 @@ import tempfile
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
 os.environ["CUDA_VISIBLE_DEVICES"] = ""
-sys.path.pop(0)  # this directory has a file of the library's name
+sys.path.pop(0)  # excludes this directory, because a script in it has the library's name
 import numpy as np  # noqa: E402
 import tensorflow as tf  # noqa: E402
 import tf_keras  # noqa: E402
@@ -38,7 +40,7 @@ def convert(function, specs, quantize=None):
 
 
 def entry_of(model):
-    """What the interpreter says after a run, without the delegate that joins operators."""
+    """The interpreter's shapes after a run, without the delegate that fuses operators."""
     interpreter = tf.lite.Interpreter(model_content=model, experimental_preserve_all_tensors=True,
                                       experimental_op_resolver_type=tf.lite.experimental.OpResolverType.BUILTIN_WITHOUT_DEFAULT_DELEGATES)
     interpreter.allocate_tensors()

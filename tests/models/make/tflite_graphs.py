@@ -1,4 +1,4 @@
-"""Graphs whose operators are those of TFLite; small ones, so that one that cannot be converted does not take the others with it."""
+"""Graphs of TFLite's operators, kept small so that one failed conversion does not lose the others."""
 import numpy as np
 import tensorflow as tf
 

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Makes formats/torchscript.*: programs that torch.jit.script keeps as programs (torchscript_programs.py), with the shapes that PyTorch gives. The files do not
-say which type x has.
+"""Makes formats/torchscript.*: TorchScript programs (torchscript_programs.py), with PyTorch's shapes. The files do not
+state the type of x.
 
 Needs torch (2.15.0) from PyPI. All weights are zero.
 """
@@ -15,7 +15,7 @@ import torchscript_programs
 
 
 class Program(torch.nn.Module):
-    """A function as a file has it: torch.jit.save takes modules alone."""
+    """Wraps a function in a module, because torch.jit.save takes only modules."""
 
     def __init__(self, function):
         super().__init__()

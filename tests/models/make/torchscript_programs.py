@@ -1,6 +1,6 @@
-"""Programs in TorchScript whose result has a shape that tells what the program computed: each number is a dimension.
+"""TorchScript programs that return their integers as the dimensions of a tensor.
 
-torch.jit.script keeps loops, lists, dictionaries and texts, so that a reader has to compute what Python does.
+torch.jit.script keeps loops, lists, dictionaries and strings, so a reader must evaluate the program.
 """
 import math
 import typing
@@ -216,4 +216,4 @@ class Modules(nn.Module):
 PROGRAMS = {function.__name__: function for function in
             (numbers, comparisons, lists, loops, dictionaries, texts, optionals, facts, calls, in_place)}
 PROGRAMS["modules"] = Modules()
-UNKNOWN = {"in_place": ["aten::copy"]}  # what is written into a part of a tensor has no operator of its own
+UNKNOWN = {"in_place": ["aten::copy"]}  # a write to a slice has no operator of its own
