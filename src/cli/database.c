@@ -2,6 +2,17 @@
 #include "cli/database.h"
 #include "cli/cli.h"
 
+bool database_open(sqlite3 **base, const char *path, int flags, int wait_ms)
+{
+    if (sqlite3_open_v2(path, base, flags, NULL) != SQLITE_OK)
+        return false;
+    sqlite3_busy_timeout(*base, wait_ms);
+    sqlite3_db_config(*base, SQLITE_DBCONFIG_ENABLE_VIEW, 0, NULL);
+    sqlite3_db_config(*base, SQLITE_DBCONFIG_ENABLE_TRIGGER, 0, NULL);
+    sqlite3_db_config(*base, SQLITE_DBCONFIG_TRUSTED_SCHEMA, 0, NULL);
+    return true;
+}
+
 int database_fail(sqlite3 *base, const char *path, const char *kind)
 {
     int code = sqlite3_errcode(base);

@@ -6,6 +6,9 @@
 
 #include <sqlite3.h>
 
+/* Opens a file. Views, triggers and functions in its schema do nothing: tables alone hold results, and a view could
+ * take forever. */
+bool database_open(sqlite3 **base, const char *path, int flags, int wait_ms);
 /* Prints the last error of SQLite; `kind` names the contents in "no data set". Returns the exit code. */
 int database_fail(sqlite3 *base, const char *path, const char *kind);
 /* Runs statements without results. */

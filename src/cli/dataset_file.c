@@ -94,6 +94,13 @@ static sqlite3_stmt *prepared(dataset_file *f, statement which)
     return *s;
 }
 
+/* Columns of a damaged file can be NULL although the schema forbids it. */
+static const char *text_at(sqlite3_stmt *s, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(s, column);
+    return text ? text : "";
+}
+
 /* ---- opening ----------------------------------------------------------------------------------------------------- */
 
 static int check_kind(dataset_file *f)
@@ -117,9 +124,8 @@ static int open_base(dataset_file **file, const char *path, int flags)
     if (!f)
         return cli_fail(SOOTH_ERROR_SYSTEM, path, "out of memory");
     f->path = path;
-    if (sqlite3_open_v2(path, &f->base, flags, NULL) != SQLITE_OK)
+    if (!database_open(&f->base, path, flags, 2000))
         return cli_fail(SOOTH_ERROR_SYSTEM, path, "cannot be opened: %s", sqlite3_errmsg(f->base));
-    sqlite3_busy_timeout(f->base, 2000);
     return SOOTH_OK;
 }
 
@@ -141,7 +147,7 @@ const char *dataset_file_fact(dataset_file *f, const char *key)
         return NULL;
     sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
     if (sqlite3_step(s) == SQLITE_ROW)
-        f->kept = strdup((const char *)sqlite3_column_text(s, 0));
+        f->kept = strdup(text_at(s, 0));
     sqlite3_reset(s);
     return f->kept;
 }
@@ -176,7 +182,8 @@ static bool begin_new(dataset_file *f, const dataset_begun *b)
 static int64_t number_fact(dataset_file *f, const char *key)
 {
     const char *text = dataset_file_fact(f, key);
-    return text ? strtoll(text, NULL, 10) : 0;
+    int64_t number = text ? strtoll(text, NULL, 10) : 0;
+    return number > 0 ? number : 0;
 }
 
 static int go_on(dataset_file *f, dataset_begun *b)
@@ -396,12 +403,6 @@ int dataset_file_end(dataset_file *f, bool is_complete)
 }
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
-
-static const char *text_at(sqlite3_stmt *s, int column)
-{
-    const char *text = (const char *)sqlite3_column_text(s, column);
-    return text ? text : "";
-}
 
 static double real_at(sqlite3_stmt *s, int column)
 {

@@ -302,7 +302,11 @@ static int report_end(const making *m, const dataset_begun *begun, int64_t graph
 static int open_set(making *m, dataset_begun *begun, output_lock *lock)
 {
     int code = lock_take(lock, "dataset", m->args->output);
-    return code == SOOTH_OK ? dataset_file_write(&m->file, m->args->output, begun) : code;
+    if (code == SOOTH_OK)
+        code = dataset_file_write(&m->file, m->args->output, begun);
+    if (code == SOOTH_OK && begun->next_item > (size_t)m->items.count)
+        code = cli_fail(SOOTH_ERROR_INPUT, m->args->output, "is damaged: it has more networks than the set; remove it");
+    return code;
 }
 
 static int write_set(making *m)

@@ -2,10 +2,10 @@
 #include "cli/cli.h"
 
 #ifdef SOOTH_SQLITE
+#include "cli/database.h"
 
 #include <errno.h>
 #include <math.h>
-#include <sqlite3.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -30,15 +30,9 @@ typedef struct running {
 
 /* ---- results that are kept --------------------------------------------------------------------------------------- */
 
-static int fail_file(nas_evaluator *e, const char *what)
+static int fail_file(nas_evaluator *e)
 {
-    e->failure = SOOTH_ERROR_SYSTEM;
-    if (sqlite3_errcode(e->file) == SQLITE_FULL)
-        return cli_fail(SOOTH_ERROR_SYSTEM, e->path,
-                        "cannot be written: %s; results so far are kept: free space and "
-                        "start again",
-                        sqlite3_errmsg(e->file));
-    return cli_fail(SOOTH_ERROR_SYSTEM, e->path, "%s: %s", what, sqlite3_errmsg(e->file));
+    return e->failure = database_fail(e->file, e->path, "file of results");
 }
 
 int nas_evaluator_open(nas_evaluator **made, const char *command, const char *results)
@@ -48,17 +42,17 @@ int nas_evaluator_open(nas_evaluator **made, const char *command, const char *re
         return cli_fail(SOOTH_ERROR_SYSTEM, "nas", "out of memory");
     e->command = command;
     e->path = results;
-    if (sqlite3_open(results, &e->file) != SQLITE_OK)
-        return fail_file(e, "cannot be opened");
-    sqlite3_busy_timeout(e->file, 10000); /* milliseconds, because another search may write to the same file */
+    /* Another search may write to the same file. */
+    if (!database_open(&e->file, results, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, 10000))
+        return fail_file(e);
     static const char TABLE[] = "CREATE TABLE IF NOT EXISTS results(command TEXT NOT NULL, architecture TEXT NOT NULL, "
                                 "accuracy REAL NOT NULL, PRIMARY KEY(command, architecture)) WITHOUT ROWID";
     if (sqlite3_exec(e->file, TABLE, NULL, NULL, NULL) != SQLITE_OK)
-        return fail_file(e, "is not a file of results");
+        return fail_file(e);
     if (sqlite3_prepare_v2(e->file, "SELECT accuracy FROM results WHERE command = ? AND architecture = ?", -1, &e->find,
                            NULL) != SQLITE_OK ||
         sqlite3_prepare_v2(e->file, "INSERT OR REPLACE INTO results VALUES(?, ?, ?)", -1, &e->keep, NULL) != SQLITE_OK)
-        return fail_file(e, "is not a file of results");
+        return fail_file(e);
     return SOOTH_OK;
 }
 
@@ -81,7 +75,7 @@ static bool keep_result(nas_evaluator *e, const char *architecture, double value
     bool is_kept = sqlite3_step(e->keep) == SQLITE_DONE;
     sqlite3_reset(e->keep);
     if (!is_kept)
-        fail_file(e, "cannot keep a result");
+        fail_file(e);
     return is_kept;
 }
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { APPLICATION = 0x534F5357, VERSION = 1, POINTS_AT_ONCE = 8192, MOST_SQL = 16384 };
+enum { APPLICATION = 0x534F5357, VERSION = 1, POINTS_AT_ONCE = 8192, NETWORK_SQL = 64 + 3 * SPACE_MAX_CHOICES };
 
 static const char SCHEMA[] =
     "PRAGMA application_id = 0x534F5357; PRAGMA user_version = 1;"
@@ -27,7 +27,7 @@ typedef enum statement { ADD_NETWORK, ADD_POINT, SET_FACT, GET_FACT, GET_SPEC, S
 struct sweep_file {
     sqlite3 *base;
     const char *path;
-    char network_sql[MOST_SQL]; /* Its columns are the choices of the plan. */
+    char network_sql[NETWORK_SQL]; /* Its columns are the choices of the plan. */
     sqlite3_stmt *statements[STATEMENTS];
     size_t pending; /* Points in the open transaction. */
     char *first_error;
@@ -74,6 +74,13 @@ static bool set_number(sweep_file *f, const char *key, uint64_t x)
     return set_fact(f, key, digits, -1);
 }
 
+/* Columns of a damaged file can be NULL although the schema forbids it. */
+static const char *text_at(sqlite3_stmt *s, int column)
+{
+    const char *text = (const char *)sqlite3_column_text(s, column);
+    return text ? text : "";
+}
+
 static uint64_t get_number(sweep_file *f, const char *key)
 {
     sqlite3_stmt *s = prepared(f, GET_FACT);
@@ -82,7 +89,7 @@ static uint64_t get_number(sweep_file *f, const char *key)
         return 0;
     sqlite3_bind_text(s, 1, key, -1, SQLITE_STATIC);
     if (sqlite3_step(s) == SQLITE_ROW)
-        x = strtoull((const char *)sqlite3_column_text(s, 0), NULL, 10);
+        x = strtoull(text_at(s, 0), NULL, 10);
     sqlite3_reset(s);
     return x;
 }
@@ -110,46 +117,55 @@ static choices choices_of(const sweep *s)
     return c;
 }
 
-static size_t put_columns(char *to, size_t used, const choices *c, const char *before)
+/* Returns the name that another one equals in SQL, where case does not count; NULL if there is none. */
+static const str *repeated(const choices *c)
 {
-    for (int i = 0; i < c->count; i++) {
-        used += (size_t)snprintf(to + used, MOST_SQL - used, ", %s\"p_", before);
-        for (size_t k = 0; k < c->names[i].len && used + 4 < MOST_SQL; k++) {
-            char letter = c->names[i].ptr[k];
-            if (letter == '"')
-                to[used++] = letter;
-            to[used++] = letter;
-        }
-        used += (size_t)snprintf(to + used, MOST_SQL - used, "\"");
-    }
-    return used;
+    for (int i = 0; i < c->count; i++)
+        for (int k = 0; k < i; k++)
+            if (c->names[i].len == c->names[k].len &&
+                sqlite3_strnicmp(c->names[i].ptr, c->names[k].ptr, (int)c->names[i].len) == 0)
+                return &c->names[i];
+    return NULL;
+}
+
+static void put_columns(sqlite3_str *sql, const choices *c, const char *before)
+{
+    for (int i = 0; i < c->count; i++)
+        sqlite3_str_appendf(sql, ", %s\"p_%.*w\"", before, (int)c->names[i].len, c->names[i].ptr);
+}
+
+/* Runs and frees the statement. */
+static bool run_text(sweep_file *f, sqlite3_str *sql)
+{
+    char *text = sqlite3_str_finish(sql);
+    bool good = text && database_run(f->base, text);
+    sqlite3_free(text);
+    return good;
 }
 
 static bool make_networks(sweep_file *f, const sweep *s)
 {
     choices c = choices_of(s);
-    char sql[MOST_SQL];
-    size_t used = (size_t)snprintf(
-        sql, sizeof sql,
-        "CREATE TABLE networks(id INTEGER PRIMARY KEY, family INTEGER NOT NULL, graph TEXT NOT NULL, batch "
-        "INTEGER NOT NULL, params INTEGER, macs INTEGER, flops INTEGER, error TEXT");
-    used = put_columns(sql, used, &c, "");
-    snprintf(sql + used, sizeof sql - used, ")");
-    if (!database_run(f->base, sql))
+    sqlite3_str *table = sqlite3_str_new(f->base);
+    sqlite3_str_appendall(
+        table, "CREATE TABLE networks(id INTEGER PRIMARY KEY, family INTEGER NOT NULL, graph TEXT NOT NULL, batch "
+               "INTEGER NOT NULL, params INTEGER, macs INTEGER, flops INTEGER, error TEXT");
+    put_columns(table, &c, "");
+    sqlite3_str_appendall(table, ")");
+    if (!run_text(f, table))
         return false;
-    used = (size_t)snprintf(
-        sql, sizeof sql,
-        "CREATE VIEW results AS SELECT points.id AS id, families.name AS family, networks.graph AS graph, "
-        "batch, params, macs, flops, gpu, mig, precision, layout, runtime, mode, optimizer, stack, "
-        "latency_ms, latency_ms_low, latency_ms_high, throughput_per_s, energy_j, energy_j_low, "
-        "energy_j_high, memory_mib, memory_mib_low, memory_mib_high, utilization, dram_utilization, "
-        "occupancy, points.error AS error");
-    used = put_columns(sql, used, &c, "networks.");
-    snprintf(sql + used, sizeof sql - used,
-             " FROM points JOIN networks ON networks.id = points.network JOIN families ON families.id = "
-             "networks.family JOIN "
-             "settings ON settings.id = points.setting");
-    return database_run(f->base, sql);
+    sqlite3_str *view = sqlite3_str_new(f->base);
+    sqlite3_str_appendall(
+        view, "CREATE VIEW results AS SELECT points.id AS id, families.name AS family, networks.graph AS graph, "
+              "batch, params, macs, flops, gpu, mig, precision, layout, runtime, mode, optimizer, stack, "
+              "latency_ms, latency_ms_low, latency_ms_high, throughput_per_s, energy_j, energy_j_low, "
+              "energy_j_high, memory_mib, memory_mib_low, memory_mib_high, utilization, dram_utilization, "
+              "occupancy, points.error AS error");
+    put_columns(view, &c, "networks.");
+    sqlite3_str_appendall(view,
+                          " FROM points JOIN networks ON networks.id = points.network JOIN families ON families.id = "
+                          "networks.family JOIN settings ON settings.id = points.setting");
+    return run_text(f, view);
 }
 
 static void make_network_sql(sweep_file *f, const sweep *s)
@@ -210,7 +226,10 @@ static int go_on(sweep_file *f, const sweep *s, size_t *next_chunk)
             SOOTH_ERROR_USAGE, f->path,
             "was begun for another sweep (another plan, GPUs, settings or version): name another file with -o, or "
             "remove it");
-    *next_chunk = (size_t)get_number(f, "chunks");
+    uint64_t chunks = get_number(f, "chunks");
+    if (chunks > s->chunk_count)
+        return cli_fail(SOOTH_ERROR_INPUT, f->path, "is damaged: it has more parts than the sweep; remove it");
+    *next_chunk = (size_t)chunks;
     return SOOTH_OK;
 }
 
@@ -218,14 +237,21 @@ int sweep_file_open(sweep_file **file, const char *path, const sweep *s, str pla
 {
     int64_t tables;
     *next_chunk = 0;
+    *file = NULL;
+    const choices c = choices_of(s);
+    const str *name = repeated(&c);
+    if (name)
+        return cli_usage("sweep",
+                         "two choices are called '%.*s' but for their case: rename one, because columns of "
+                         "the file are named after them",
+                         STR_ARG(*name));
     sweep_file *f = *file = calloc(1, sizeof *f);
     if (!f)
         return cli_fail(SOOTH_ERROR_SYSTEM, path, "out of memory");
     f->path = path;
     make_network_sql(f, s);
-    if (sqlite3_open_v2(path, &f->base, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, NULL) != SQLITE_OK)
+    if (!database_open(&f->base, path, SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE, 2000))
         return cli_fail(SOOTH_ERROR_SYSTEM, path, "cannot be opened: %s", sqlite3_errmsg(f->base));
-    sqlite3_busy_timeout(f->base, 2000);
     if (!database_number(f->base, "SELECT count(*) FROM sqlite_master", &tables))
         return fail_file(f);
     if (tables)
@@ -415,7 +441,7 @@ int sweep_file_count(sweep_file *f, int64_t *failed_networks, int64_t *failed_po
         return fail_file(f);
     if (sqlite3_step(s) == SQLITE_ROW) {
         free(f->first_error);
-        f->first_error = strdup((const char *)sqlite3_column_text(s, 0));
+        f->first_error = strdup(text_at(s, 0));
         *first_error = f->first_error ? f->first_error : "";
     }
     sqlite3_finalize(s);
@@ -429,7 +455,7 @@ int sweep_file_spec(sweep_file *f, uint64_t network, char room[SPACE_GRAPH_ROOM]
         return fail_file(f);
     sqlite3_bind_int64(s, 1, (int64_t)network + 1);
     bool is_there = sqlite3_step(s) == SQLITE_ROW;
-    snprintf(room, SPACE_GRAPH_ROOM, "%s", is_there ? (const char *)sqlite3_column_text(s, 0) : "?");
+    snprintf(room, SPACE_GRAPH_ROOM, "%s", is_there ? text_at(s, 0) : "?");
     sqlite3_reset(s);
     return SOOTH_OK;
 }

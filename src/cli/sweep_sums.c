@@ -35,6 +35,7 @@ typedef struct summing {
     uint64_t last_network; /* Network to which these genes belong. */
     genes genes;
     size_t family;
+    bool is_damaged; /* A point has a network or setting that the sweep lacks. */
 } summing;
 
 /* ---- which maps -------------------------------------------------------------------------------------------------- */
@@ -155,7 +156,11 @@ static void add_to_maps(summing *s, const sweep_found *p)
 static void take(void *context, const sweep_found *p)
 {
     summing *s = context;
-    setting_sums *x = &s->settings[p->setting < s->sweep->setting_count ? p->setting : 0];
+    if (p->setting >= s->sweep->setting_count || p->network >= s->sweep->networks) {
+        s->is_damaged = true;
+        return;
+    }
+    setting_sums *x = &s->settings[p->setting];
     if (!(p->latency_ms > 0)) {
         x->shown.failed++;
         return;
@@ -231,6 +236,9 @@ static int sum_up(summing *s, sweep_file *file, arena *a)
     const sweep *sw = s->sweep;
     choose_maps(s, a);
     int code = sweep_file_walk(file, take, s);
+    if (code == SOOTH_OK && s->is_damaged)
+        code = cli_fail(SOOTH_ERROR_INPUT, to->database,
+                        "is damaged: a point has a network or a setting that the sweep lacks; remove it");
     if (code == SOOTH_OK)
         code = sweep_file_count(file, &to->failed_networks, &to->failed_points, &to->first_error);
     sweep_setting_row *rows = ARENA_ARRAY(a, sweep_setting_row, sw->setting_count);
