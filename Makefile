@@ -354,6 +354,7 @@ FUZZ_MINUTES ?=
 FUZZ_JOBS ?= 2
 # A target is a dictionary with seeds. Its program is NAME_fuzz, or model_fuzz for formats that need no wrapping.
 FUZZ_TARGETS := $(sort $(patsubst fuzz/%.dict,%,$(wildcard fuzz/*.dict)))
+FUZZ_COMMON := model invariants program
 FUZZ_PROGRAMS := $(sort $(patsubst fuzz/%.c,%,$(wildcard fuzz/*_fuzz.c)))
 FUZZ_FLAGS = BUILD=build-fuzz CC=clang SANITIZE=fuzzer-no-link,address,undefined CFLAGS='-O1 -g $(CHECKED)'
 .PHONY: fuzz
@@ -365,10 +366,14 @@ fuzz: ## libFuzzer on every reader and the stages after it: FUZZ_SECONDS (60) ea
 
 .PHONY: fuzz-targets
 fuzz-targets: $(FUZZ_PROGRAMS:%=$(BUILD)/fuzz/%)
-$(BUILD)/fuzz/%_fuzz: $(BUILD)/obj/fuzz/%_fuzz.o $(BUILD)/obj/fuzz/model.o $(BUILD)/obj/fuzz/invariants.o $(LIB_OBJECTS) \
-    $(BUILD)/objects
+$(BUILD)/fuzz/%_fuzz: $(BUILD)/obj/fuzz/%_fuzz.o $(FUZZ_COMMON:%=$(BUILD)/obj/fuzz/%.o) $(LIB_OBJECTS) $(BUILD)/fuzz/program.a
 	@mkdir -p $(@D)
-	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $(filter %.o,$^) $(LIBS)
+	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(SQLITE_LIBS) $(MICROHTTPD_LIBS) $(LIBS)
+# An archive: a target takes what it asks for, and may have a file of the program in itself.
+$(BUILD)/fuzz/program.a: $(filter-out $(BUILD)/obj/src/cli/main.o,$(CLI_OBJECTS)) $(BUILD)/objects
+	@mkdir -p $(@D)
+	rm -f $@
+	$(AR) rcs $@ $(filter %.o,$^)
 
 .PHONY: bench
 bench: ## benchmarks of speed and memory against the onnx package, nanopb and PyTorch; writes doc/speed.md

@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 uint64_t invariants_settings;
 
@@ -23,9 +24,9 @@ _Noreturn void broken(const char *format, ...)
 {
     va_list arguments;
     va_start(arguments, format);
-    fprintf(stderr, "broken invariant (FUZZ_SETTINGS=%" PRIu64 "): ", invariants_settings);
-    vfprintf(stderr, format, arguments);
-    fprintf(stderr, "\n");
+    dprintf(STDERR_FILENO, "broken invariant (FUZZ_SETTINGS=%" PRIu64 "): ", invariants_settings);
+    vdprintf(STDERR_FILENO, format, arguments);
+    dprintf(STDERR_FILENO, "\n");
     va_end(arguments);
     abort();
 }

@@ -20,7 +20,7 @@ make_seeds() { # of the target whose directory this is
     "$top/fuzz/seeds.py" "$1" candidates
     rm -rf merged
     mkdir merged
-    "$(program_of "$1")" -merge=1 $limits -artifact_prefix=findings/ merged candidates >merge.log 2>&1 || true
+    "$(program_of "$1")" -merge=1 $limits -artifact_prefix="$PWD/findings/" "$PWD/merged" "$PWD/candidates" >merge.log 2>&1 || true
     mv merged seeds
     rm -rf candidates
 }
@@ -40,7 +40,7 @@ run_target() {
     rm -f fuzz-*.log
     [ -d seeds ] || make_seeds "$1"
     "$(program_of "$1")" -jobs="$jobs" -workers="$jobs" -max_total_time="$seconds" $limits -print_final_stats=1 \
-        -dict="$top/fuzz/$1.dict" -artifact_prefix=findings/ corpus seeds >run.log 2>&1 || true # findings tell
+        -dict="$top/fuzz/$1.dict" -artifact_prefix="$home/findings/" "$home/corpus" "$home/seeds" >run.log 2>&1 || true # findings tell
     executions=$(sed -n 's/^stat::number_of_executed_units: *//p' fuzz-*.log | awk '{ sum += $1 } END { print sum + 0 }')
     features=$(sed -n 's/.* ft: \([0-9]*\) .*/\1/p' fuzz-*.log | sort -n | tail -1)
     drop_false_timeouts "$1"

@@ -6,7 +6,8 @@
 onnx: small uncompressed ONNX files of the corpus, those of tests/hostile, and the models of the text tests, which have
 the patterns of the recovery passes. gpu: the shipped GPU files. mig: the table of slices, GPU by GPU. rows: the first
 lines of measured tables. host, plan, question, set, journal: files of hosts, plans of sweeps and data sets, requests to
-`serve`, graphs of data sets, lines of a survey's journal. pt2, torchscript: programs of the corpus and the text tests. tflite, tensorflow, keras, tfjs,
+`serve`, graphs of data sets, lines of a survey's journal. answer, command: whole requests, and commands of the page, with models.
+dataset, gnn: whole data sets, and headers of graph networks. pt2, torchscript: programs of the corpus and the text tests. tflite, tensorflow, keras, tfjs,
 darknet, caffe, mxnet, ncnn, paddle, openvino, coreml, hlo, hf, gguf, safetensors: small files of the corpus and the
 text tests.
 
@@ -20,8 +21,10 @@ import io
 import json
 import pathlib
 import re
+import sqlite3
 import struct
 import sys
+import tempfile
 import zipfile
 import zlib
 
@@ -38,6 +41,7 @@ KEEP_LARGE = 4
 KEEP_COMPRESSED = 5  # a few, for the path through zlib Archives and directories of tests/models/formats with files of a target, and the endings of their names.
 IN_REPOSITORY = {"hlo": ("hlo", "stablehlo", "jax"), "tensorflow": ("tensorflow", "graphdef", "savedmodel"), "ncnn": ("ncnn", "pnnx"),
                  "hf": ("hf", "huggingface", "language"), "pt2": ("pytorch", "pt2"), "torchscript": ("pytorch", "torchscript")}
+PAGE_COMMANDS = ("predict", "inspect", "mig", "survey", "choose", "train-phase", "convert", "gpus", "zoo")
 ENDINGS = {"pt2": (".pt2",), "torchscript": (".pt", ".ptl")}
 
 
@@ -119,7 +123,8 @@ def question_seeds(target):
     question = {"model": "zoo:resnet50?image=64", "gpu": ["t4", "a100"], "batch": [1, 8], "seq": 16, "past": 0, "dims": {"N": 2},
                 "shape": ["x=1,?,224,224"], "format": "csv", "precision": "fp16", "layout": "nhwc", "runtime": "engine", "mode": "infer",
                 "optimizer": None, "stack": "trt8.5", "mig": "1g.5gb", "count": 3, "power_limit_w": 200.5, "co2_g_per_kwh": 400,
-                "kv_cache_bits": 8, "latency_ms": 2.5, "layers": True, "kernels": False, "top": 3, "depth": 2, "name": "a.onnx"}
+                "kv_cache_bits": 8, "latency_ms": 2.5, "layers": True, "kernels": False, "top": 3, "depth": 2, "name": "a.onnx",
+                "host": "reference", "cuda_graphs": True, "interval_percent": 80, "memory": True, "values": True, "totals": True}
     put(target, json.dumps(question).encode())
     for key, value in question.items():
         put(target, json.dumps({"model": "kept:00", key: value}).encode())
@@ -127,16 +132,108 @@ def question_seeds(target):
             put(target, f"model=zoo:vit\n{'dims.N' if key == 'dims' else key}={2 if key == 'dims' else text}".encode())
 
 
+def stored_graph(nodes, edges):
+    """Header and columns of a graph of N nodes, and E edges, not compressed."""
+    longs = struct.pack(f"<{3 * nodes}q", *range(3 * nodes))
+    ints = struct.pack(f"<{20 * nodes}i", *(i % 7 for i in range(20 * nodes)))
+    pairs = [(i, j) for j in range(nodes) for i in range(j)][:edges]
+    columns = longs + ints + b"".join(struct.pack("<2i", *pair) for pair in pairs)
+    return struct.pack("<4I", 1, nodes, len(pairs), len(columns)), columns
+
+
 def set_seeds(target):
-    """Graphs of data sets: header and columns of N nodes, and E edges, not compressed."""
-    for nodes, edges in ((1, 0), (2, 1), (4, 5)):
-        longs = struct.pack(f"<{3 * nodes}q", *range(3 * nodes))
-        ints = struct.pack(f"<{20 * nodes}i", *(i % 7 for i in range(20 * nodes)))
-        pairs = [(i, j) for j in range(nodes) for i in range(j)][:edges]
-        columns = longs + ints + b"".join(struct.pack("<2i", *pair) for pair in pairs)
-        head = struct.pack("<4I", 1, nodes, len(pairs), len(columns))
+    for head, columns in (stored_graph(1, 0), stored_graph(2, 1), stored_graph(4, 5)):
         put(target, head + columns)
         put(target, head + zlib.compress(columns))
+
+
+def dataset_seeds(target):
+    """Sets with one graph and with enough of them for a training, in small pages."""
+    schema = re.search(r"SCHEMA\[\] =\n(.*?);\n", (TOP / "src/cli/dataset_file.c").read_text(), re.S)[1]
+    schema = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', schema))
+    for count in (1, 20):
+        with tempfile.TemporaryDirectory() as directory:
+            path = pathlib.Path(directory) / "set.db"
+            base = sqlite3.connect(path)
+            base.executescript("PRAGMA page_size = 512;" + schema)
+            facts = {"version": "0", "weights": "0", "identity": "0", "plan": "", "graphs": count, "complete": 1, "items": count, "skipped": 0}
+            base.executemany("INSERT INTO meta VALUES(?, ?)", facts.items())
+            base.execute("INSERT INTO operators VALUES(3, 'Conv', 'conv')")
+            for i, gpu in enumerate(("t4", "a100-sxm4-40gb")):
+                base.execute("INSERT INTO settings VALUES(?, ?, '', 'amp-fp16', 'nchw', 'eager', 'infer', '', 'pt2.4-cu124')", (i + 1, gpu))
+            for i in range(count):
+                head, columns = stored_graph(1 + i % 4, i % 4)
+                base.execute("INSERT INTO graphs VALUES(NULL, ?, ?, '', ?, ?, 1, 1, 0, 1, 1, 1, 0, 0, 0, ?)",
+                             (f"n{i}", f"f{i % 3}", f"{i:016x}", f"{i:016x}", head + zlib.compress(columns)))
+                base.execute("INSERT INTO labels VALUES(NULL, ?, ?, ?, ?, 0.5, 99, 2, 1, 99, 100, 90, 1000, 0.5, '1g.5gb', 'x')",
+                             (i + 1, 1 + i % 2, ("predicted", "measured")[i % 2], i + 1.5))
+            base.commit()
+            base.close()
+            put(target, path.read_bytes())
+
+
+def gnn_seeds(target):
+    """What follows the checksum of a model, without parameters: every kind, both forms of nodes, every split."""
+    for kind in range(5):
+        for form in range(2):
+            head = struct.pack("<11I", kind, form, 32 + 32 * form, 7 - kind, kind % 4, 1, 0, 2, 0, 10, 0)
+            put(target, head)
+            values = [0.0] * 16 + [1.0] * 16 + [0.0] * 22 + [1.0] * 22 + [1.0, 0.5, 6.0] + [-0.1] * 3 + [0.1] * 3
+            put(target, head + struct.pack(f"<{len(values)}f", *values))
+
+
+def small_models():
+    """A few models of some formats, as bodies and files."""
+    for path in sorted((TOP / "tests/hostile").glob("*")):
+        if path.stat().st_size <= 2048:
+            yield path.read_bytes()
+    for kind in ("darknet", "caffe", "ncnn", "tflite"):
+        yield from [content for _, content in repository_files(kind) if len(content) <= MAX_BYTES][:3]
+    for case in cases.parse(TOP / "tests/cases/predict.test")[:20]:
+        for kind, name, body, *_ in case.steps:
+            if kind == "model" and name.endswith(".onnx"):
+                yield onnx_of(body)
+
+
+def onnx_of(body):
+    with tempfile.TemporaryDirectory() as directory:
+        path = pathlib.Path(directory) / "m.onnx"
+        onnxtext.write("\n".join(body), str(path))
+        return path.read_bytes()
+
+
+def answer_seeds(target):
+    with tempfile.TemporaryDirectory() as directory:
+        question_seeds(pathlib.Path(directory))
+        for path in pathlib.Path(directory).iterdir():
+            content = path.read_bytes().replace(b"zoo:vit", b"zoo:nasbench_macro/01200000")
+            if content.startswith(b"{"):
+                put(target, b"predict json\n\n" + content)
+                put(target, b"batch json\n\n" + content + b"\n" + content)
+            else:
+                for route in (b"predict", b"inspect", b"mig", b"convert"):
+                    put(target, route + b"\n" + content)
+    for content in small_models():
+        for route in (b"predict\ngpu=t4,a100", b"inspect\nbatch=2\nvalues=1", b"convert", b"mig\ngpu=a100"):
+            put(target, route + b"\n\n" + content)
+    put(target, b"gpus")
+    put(target, b"zoo")
+
+
+def command_seeds(target):
+    """The commands of the text tests that a shell adds nothing to, with the first file of their case."""
+    for path in sorted((TOP / "tests/cases").glob("*.test")):
+        for case in cases.parse(path):
+            name, content = "model", b""
+            for kind, *rest in case.steps:
+                if kind == "model" and not content and rest[0].endswith(".onnx"):
+                    name, content = rest[0], onnx_of(rest[1])
+                elif kind == "file" and not content:
+                    name, content = rest[0], "\n".join(rest[1]).encode()
+                words = rest[0].split() if kind == "run" else []
+                if words[:1] == ["sooth"] and not re.search(r"[|><;&$'\"`*(]", rest[0]) and "".join(words[1:2]) in PAGE_COMMANDS:
+                    words = ["model" if word == name else word for word in words[1:]]
+                    put(target, "\n".join(words).encode() + b"\n\n" + content)
 
 
 def journal_seeds(target):
@@ -311,6 +408,7 @@ def main():
     target = pathlib.Path(sys.argv[2])
     target.mkdir(parents=True, exist_ok=True)
     {"gpu": gpu_seeds, "host": host_seeds, "plan": plan_seeds, "question": question_seeds, "set": set_seeds, "journal": journal_seeds,
+     "answer": answer_seeds, "command": command_seeds, "dataset": dataset_seeds, "gnn": gnn_seeds,
      "mig": mig_seeds, "inflate": inflate_seeds, "onnx": onnx_seeds, "rows": row_seeds, "pt2": pt2_seeds, "torchscript": torchscript_seeds,
      "tflite": family_seeds("tflite", "made/tflite"), "tensorflow": family_seeds("tensorflow", "made/graphdef", "made/savedmodel"),
      "keras": family_seeds("keras", "made/keras"), "tfjs": family_seeds("tfjs"), "darknet": darknet_seeds,

@@ -101,7 +101,18 @@ static bool take_scaling(words *w, gnn_model *m)
     is_good &= take_floats(w, s->row_scale, GNN_ROW_WIDTH);
     is_good &= take_floats(w, s->centre, GNN_OUTPUTS);
     is_good &= take_floats(w, m->low, GNN_OUTPUTS);
-    return is_good & take_floats(w, m->high, GNN_OUTPUTS);
+    is_good &= take_floats(w, m->high, GNN_OUTPUTS);
+    for (int i = 0; i < GNN_VALUES; i++)
+        is_good &= s->value_scale[i] >= 0;
+    for (int i = 0; i < GNN_ROW_WIDTH; i++)
+        is_good &= s->row_scale[i] >= 0;
+    for (int o = 0; o < GNN_OUTPUTS; o++) {
+        is_good &= m->low[o] <= m->high[o];
+        m->low[o] =
+            fminf(m->low[o], 0); /* an interval contains the prediction, even where all labels are on one side */
+        m->high[o] = fmaxf(m->high[o], 0);
+    }
+    return is_good;
 }
 
 void gnn_file_decode(str stored, gnn_model *m, arena *a)
@@ -134,7 +145,7 @@ void gnn_file_decode(str stored, gnn_model *m, arena *a)
     m->params = arena_room(a, m->layout.count, sizeof *m->params);
     bool is_good = take_scaling(&w, m);
     if (!(is_good & take_floats(&w, m->params, m->layout.count)))
-        fail_with(a->fail, SOOTH_ERROR_INPUT, "has parameters that are no finite numbers; train the model again");
+        fail_with(a->fail, SOOTH_ERROR_INPUT, "has parameters that no training gives; train the model again");
 }
 
 /* ---- checkpoints ------------------------------------------------------------------------------------------------- */

@@ -47,9 +47,13 @@ gnn_prediction gnn_use(const gnn_model *m, const sooth_model *model, const float
         fail_with(a->fail, error.code, "%s", error.message);
     for (int o = 0; o < GNN_OUTPUTS; o++) {
         double value = exp((double)outputs[o] + (double)m->scaling.centre[o]);
-        p.outputs[o] = m->outputs >> o & 1
-                           ? (sooth_interval){value, value * exp((double)m->low[o]), value * exp((double)m->high[o])}
-                           : (sooth_interval){NAN, NAN, NAN};
+        sooth_interval x = {value, value * exp((double)m->low[o]), value * exp((double)m->high[o])};
+        bool is_known = m->outputs >> o & 1;
+        if (is_known && !(x.low > 0 && isfinite(x.high)))
+            fail_with(a->fail, SOOTH_ERROR_UNSUPPORTED,
+                      "the model gives no finite %s for this network, which is unlike those that it was trained on",
+                      GNN_OUTPUT_NAMES[o]);
+        p.outputs[o] = is_known ? x : (sooth_interval){NAN, NAN, NAN};
     }
     return p;
 }

@@ -5,13 +5,16 @@ it; skipped without one)."""
 import csv
 import io
 import json
+import math
 import os
 import pathlib
 import signal
+import struct
 import subprocess
 import sys
 import tempfile
 import time
+import zlib
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 PROGRAM = str(pathlib.Path(os.environ.get("SOOTH_BUILD", TOP / "build")).resolve() / "sooth")
@@ -131,6 +134,17 @@ def hostile():
         pathlib.Path("wrong.bin").write_bytes(content)
         done = run("predict", "wrong.bin", "zoo:resnet18")
         check(f"a model file that is {name} is refused", done.returncode == 3 and done.stderr.count("\n") == 1, done.stderr)
+    # Places of numbers in a model file (src/gnn/file.h): after the checksum 11 words, then the scaling, 87 words in all.
+    centre, low, parameters = (20 + 4 * n for n in (87, 90, 96))
+    for name, at, value, code in (("a parameter that is no number", parameters, math.nan, 3), ("a scale below 0", 20 + 4 * 27, -1, 3),
+                                  ("an interval upside down", low, 5, 3), ("a prediction beyond all numbers", centre, 3e38, 4)):
+        content = bytearray(model)
+        content[at:at + 4] = struct.pack("<f", value)
+        content[16:20] = struct.pack("<I", zlib.crc32(content[20:]))
+        pathlib.Path("wrong.bin").write_bytes(content)
+        done = run("predict", "wrong.bin", "zoo:resnet18")
+        check(f"a model with {name} is refused", done.returncode == code and done.stderr.count("\n") == 1, (done.returncode, done.stderr))
+    pathlib.Path("wrong.bin").write_bytes(b"no set")
     done = run("train", "wrong.bin", "-o", "x.bin")
     check("a set that is none is refused", done.returncode == 3 and done.stderr.startswith("sooth: wrong.bin"), done.stderr)
 
