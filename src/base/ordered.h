@@ -4,18 +4,7 @@
 #ifndef SOOTH_BASE_ORDERED_H
 #define SOOTH_BASE_ORDERED_H
 
-#include "base/bytes.h"
-
-/* The processes of a job, such as the ranks of an MPI program. Process 0 receives the results of all. Only the
- * thread that called ordered_run() calls these functions. */
-typedef struct team {
-    int rank, size;
-    void (*send)(void *context, const void *data, size_t size); /* Sends to process 0. */
-    /* Replaces the content of `to`; returns false if out of memory. */
-    bool (*receive)(void *context, int from, bytes *to);
-    void (*share)(void *context, void *data, size_t size); /* Copies the data of process 0 to all processes. */
-    void *context;
-} team;
+#include "base/team.h"
 
 typedef struct ordered_job {
     size_t first, end; /* Items first … end-1. */

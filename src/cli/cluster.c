@@ -121,7 +121,8 @@ int cluster_begin(bool shares_work)
     if (job.team.rank)
         hold_messages();
     if (!shares_work && job.team.size > 1)
-        return cli_usage("", "only `dataset make`, `gnn train`, `survey` and `sweep` run on several processes");
+        return cli_usage("",
+                         "only `dataset make`, `gnn train`, `learn`, `survey` and `sweep` run on several processes");
     return SOOTH_OK;
 }
 

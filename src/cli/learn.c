@@ -1,5 +1,6 @@
 /* learn.c: `sooth learn`: trains weights on tables of measured rows. */
 #include "learn/learn.h"
+#include "cli/cluster.h"
 #include "cli/learn_energy.h"
 #include "cli/learn_tables.h"
 #include "cli/lock.h"
@@ -51,12 +52,20 @@ typedef struct learn_job {
     bool quiet;
     bool fits_slices;
     text slices; /* text of the constants' file */
+    int agreed;  /* SOOTH_OK, or the exit code of a process that cannot begin */
 } job;
+
+static bool ready(void *context)
+{
+    job *j = context;
+    j->agreed = cluster_agree(SOOTH_OK);
+    return j->agreed == SOOTH_OK;
+}
 
 static void show_loading(void *context, size_t done, size_t all)
 {
     (void)context;
-    if (isatty(STDERR_FILENO) && (done % 16 == 0 || done == all))
+    if (cluster_leads() && isatty(STDERR_FILENO) && (done % 16 == 0 || done == all))
         fprintf(stderr, "\r%zu of %zu networks and parts of tables", done, all);
 }
 
@@ -65,7 +74,7 @@ static void show_epoch(void *context, const learn_report *r)
     static const char *const STAGES[] = {"GPUs apart",  "for new GPUs", "families apart", "families apart",
                                          "families apart", "families apart", "networks apart", "all rows"};
     const job *j = context;
-    if (j->quiet)
+    if (j->quiet || !cluster_leads())
         return;
     fprintf(stderr, "%d/%d %-14s epoch %d/%d  loss %.5f", r->stage + 1, STAGE_COUNT, STAGES[r->stage], r->epoch,
             r->epochs, r->loss);
@@ -78,7 +87,7 @@ static void show_epoch(void *context, const learn_report *r)
 static void show_trees(void *context, int done, int all)
 {
     const job *j = context;
-    if (!j->quiet && isatty(STDERR_FILENO))
+    if (!j->quiet && cluster_leads() && isatty(STDERR_FILENO))
         fprintf(stderr, "\rtrees of %d of %d groups of kernels on GPUs%s", done, all, done == all ? "\n" : "");
 }
 
@@ -115,7 +124,7 @@ static void count_refused(const job *j, measured_rows *const *tables, int count)
     for (int t = 0; t < count; t++)
         for (int32_t i = 0; i < tables[t]->rows.count; i++, all++)
             refused += tables[t]->rows.items[i].reason != NULL;
-    if (!j->quiet)
+    if (!j->quiet && cluster_leads())
         fprintf(stderr, "%s%zu rows, %zu of them left out (an unknown GPU, an operator without a program …)\n",
                 isatty(STDERR_FILENO) ? "\r\033[K" : "", all, refused);
 }
@@ -176,10 +185,12 @@ static int finish(job *j, sooth_status status)
 {
     if (status != SOOTH_OK)
         return cli_fail(status, j->subject, "%s", j->error.message);
+    if (j->agreed != SOOTH_OK)
+        return j->agreed;
     if (!j->bytes)
         return cli_fail(SOOTH_ERROR_SYSTEM, "learn", "interrupted; the same command resumes from %s", j->checkpoint);
-    int code = cli_write(j->output, j->bytes, j->size);
-    if (code == SOOTH_OK && j->options.checkpoint)
+    int code = cluster_leads() ? cli_write(j->output, j->bytes, j->size) : SOOTH_OK;
+    if (code == SOOTH_OK && j->options.checkpoint && cluster_leads())
         unlink(j->checkpoint);
     return code;
 }
@@ -190,10 +201,12 @@ static int train(job *j, int count, char **operands)
     int code = cli_open_gpus(&gpus);
     if (code != SOOTH_OK)
         return code;
-    j->apart = (side_table){.text.fail = &j->fail, .path = j->apart_path};
+    j->apart = (side_table){.text.fail = &j->fail, .path = cluster_leads() ? j->apart_path : NULL};
     j->subject = "learn";
-    signal(SIGINT, on_signal);
-    signal(SIGTERM, on_signal);
+    if (!cluster_team()) {
+        signal(SIGINT, on_signal);
+        signal(SIGTERM, on_signal);
+    }
     code = finish(j, run(j, gpus, count, operands));
     code = side_table_close(&j->apart, code);
     dataset_free(&j->data);
@@ -206,8 +219,8 @@ static int train(job *j, int count, char **operands)
 /* `power` is NULL unless power coefficients are fitted. */
 static int locked(job *j, int count, char **operands, const learn_energy_args *power)
 {
-    output_lock lock;
-    int code = lock_take(&lock, "learn", j->output);
+    output_lock lock = {.file = -1};
+    int code = cluster_leads() ? lock_take(&lock, "learn", j->output) : SOOTH_OK;
     if (code != SOOTH_OK)
         return code;
     code = power ? learn_energy(power, count, operands) : train(j, count, operands);
@@ -258,6 +271,8 @@ int learn_main(int argc, char **argv)
         return cli_usage("learn", "which tables of measured rows?");
     if (!j.output)
         return cli_usage("learn", "which file for the weights? use -o FILE");
+    if ((is_power || j.fits_slices) && cluster_team())
+        return cli_usage("learn", "--slices and --energy run on one process");
     if (is_power) {
         power.output = j.output;
         power.apart = j.apart_path;
@@ -279,6 +294,9 @@ int learn_main(int argc, char **argv)
     j.options.apart = write_apart;
     j.options.progress = show_epoch;
     j.options.growing = show_trees;
+    j.options.threads = cluster_threads();
+    j.options.team = cluster_team();
+    j.options.ready = ready;
     j.options.context = &j;
     j.options.stop = &stop;
     return locked(&j, argc - 1, argv + 1, NULL);

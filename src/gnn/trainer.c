@@ -222,12 +222,6 @@ static void update(step *s)
 
 /* ---- several processes ------------------------------------------------------------------------------------------- */
 
-/* Shards of a process: consecutive ones, as many for each as divide evenly. */
-static int first_shard(const team *all, int rank)
-{
-    return all ? (int)((int64_t)GNN_SHARDS * rank / all->size) : rank * GNN_SHARDS;
-}
-
 /* Size of the largest block of shards that begins at `at`, ends by `end`, and is a subtree of the pairwise sum. */
 static int subtree(int at, int end)
 {
@@ -245,8 +239,8 @@ static void exchange(step *s)
     const team *all = t->team;
     size_t count = t->layout.count;
     for (int rank = 0; rank < all->size; rank++) {
-        int end = first_shard(all, rank + 1);
-        for (int at = first_shard(all, rank), size; at < end; at += size) {
+        int end = team_first(all, rank + 1, GNN_SHARDS);
+        for (int at = team_first(all, rank, GNN_SHARDS), size; at < end; at += size) {
             size = subtree(at, end);
             if (rank == all->rank)
                 add_pairs(t->gradients + at, size, 0, count);
@@ -264,18 +258,9 @@ static void exchange(step *s)
             for (int i = at + 1; i < at + size && !all->rank; i++)
                 memset(t->gradients[i], 0, count * sizeof(float));
         }
-        if (rank && rank == all->rank)
-            all->send(all->context, s->losses, sizeof s->losses);
-        if (rank && !all->rank) {
-            bytes got = {0};
-            bool is_good = all->receive(all->context, rank, &got) && got.size == sizeof s->losses;
-            for (int i = first_shard(all, rank); i < end && is_good; i++)
-                memcpy(&s->losses[i], got.data + (size_t)i * sizeof *s->losses, sizeof *s->losses);
-            free(got.data);
-            if (!is_good)
-                fail_with(t->fail, SOOTH_ERROR_SYSTEM, "out of memory for the losses of process %d", rank);
-        }
     }
+    if (!team_gather(all, s->losses, GNN_SHARDS, sizeof *s->losses))
+        fail_with(t->fail, SOOTH_ERROR_SYSTEM, "out of memory for the losses of a step");
     if (!all->rank)
         add_pairs(t->gradients, GNN_SHARDS, 0, count);
     all->share(all->context, t->gradients[0], count * sizeof(float));
@@ -290,8 +275,8 @@ static double run_step(gnn_trainer *t, const int32_t *examples, int32_t count, i
     s.seed = t->options.seed * 0xd1342543de82ef95u + (uint64_t)t->step;
     s.seed = gnn_random(&s.seed);
     if (t->team) {
-        s.first = first_shard(t->team, t->team->rank);
-        s.end = first_shard(t->team, t->team->rank + 1);
+        s.first = team_first(t->team, t->team->rank, GNN_SHARDS);
+        s.end = team_first(t->team, t->team->rank + 1, GNN_SHARDS);
     }
     divide(&s, examples, count);
     transpose_all(t);

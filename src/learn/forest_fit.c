@@ -67,6 +67,7 @@ typedef struct sums {
 
 typedef struct grower {
     const forest_rows *rows;
+    size_t threads;
     forest_tree *tree;
     uint32_t number; /* index of the tree */
     float *left;     /* residual of the target, by row */
@@ -180,9 +181,8 @@ static void grow(grower *g)
         g->row_sums[i] = (sums){off * weight, weight};
         g->node[i] = 0;
     }
-    size_t workers = threads_available();
     for (g->depth = 0; g->depth < FOREST_DEPTH; g->depth++) {
-        parallel_for(FOREST_WIDTH, workers, split_by, g);
+        parallel_for(FOREST_WIDTH, g->threads, split_by, g);
         choose_splits(g);
         send_rows(g);
     }
@@ -191,15 +191,16 @@ static void grow(grower *g)
         g->left[i] -= (float)g->tree->leaves[g->node[i]] * FOREST_UNIT;
 }
 
-bool forest_fit(const forest_rows *rows, forest_tree *trees, size_t count)
+bool forest_fit(const forest_rows *rows, size_t threads, forest_tree *trees, size_t count)
 {
     grower g = {.rows = rows,
+                .threads = threads,
                 .left = malloc((rows->count + 1) * sizeof *g.left),
                 .row_sums = malloc((rows->count + 1) * sizeof *g.row_sums),
                 .node = malloc(rows->count + 1),
                 .gain = malloc(FOREST_WIDTH * sizeof *g.gain),
                 .bin = malloc(FOREST_WIDTH * sizeof *g.bin),
-                .histograms = malloc(threads_available() * FOREST_LEAVES * BINS * sizeof *g.histograms)};
+                .histograms = malloc(threads * FOREST_LEAVES * BINS * sizeof *g.histograms)};
     bool worked = g.left && g.row_sums && g.node && g.gain && g.bin && g.histograms;
     if (worked) {
         memcpy(g.left, rows->target, rows->count * sizeof *g.left);

@@ -19,7 +19,7 @@ bool forest_edges(const float *inputs, size_t count, float *edges);
 /* Number of trees for this many rows. */
 size_t forest_tree_count(size_t rows);
 
-/* Grows `count` trees. The result does not depend on the number of cores. Returns false if out of memory. */
-bool forest_fit(const forest_rows *rows, forest_tree *trees, size_t count);
+/* Grows `count` trees. The result does not depend on the number of threads. Returns false if out of memory. */
+bool forest_fit(const forest_rows *rows, size_t threads, forest_tree *trees, size_t count);
 
 #endif

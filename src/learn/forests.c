@@ -83,7 +83,7 @@ static bool gather(gathered *rows, const ground *from, work_group g, int gpu, ui
 }
 
 /* Bins the features and grows the trees. Returns false if out of memory. */
-static bool fit(const gathered *rows, const float *edges, forest_tree *trees, size_t count)
+static bool fit(const gathered *rows, const float *edges, size_t threads, forest_tree *trees, size_t count)
 {
     uint8_t *columns = malloc(rows->count * FOREST_WIDTH), bins[FOREST_WIDTH];
     if (!columns)
@@ -93,33 +93,61 @@ static bool fit(const gathered *rows, const float *edges, forest_tree *trees, si
         for (size_t k = 0; k < FOREST_WIDTH; k++)
             columns[k * rows->count + i] = bins[k];
     }
-    bool worked = forest_fit(&(forest_rows){rows->count, columns, rows->target, rows->weight}, trees, count);
+    bool worked = forest_fit(&(forest_rows){rows->count, columns, rows->target, rows->weight}, threads, trees, count);
     free(columns);
     return worked;
 }
 
-/* A growable array of forests. */
+/* The forests of all groups and GPUs; those with few rows have no trees. */
 typedef struct growing {
     forest items[FOREST_GROUPS * MAX_GPUS];
     forest_tree *trees[FOREST_GROUPS * MAX_GPUS];
-    uint32_t count, tree_count;
 } growing;
 
 /* Returns false if out of memory. */
-static bool grow_one(growing *set, const ground *from, uint32_t kind, int gpu, const float *edges, arena *a)
+static bool grow_one(growing *set, size_t index, const ground *from, uint32_t kind, int gpu, const float *edges,
+                     arena *a)
 {
-    forest f = {.kind = kind, .gpu = (uint32_t)gpu, .first = set->tree_count};
+    forest *f = &set->items[index];
     gathered rows;
-    bool worked = gather(&rows, from, FOREST_GROUP[kind], gpu, f.stacks);
+    bool worked = gather(&rows, from, FOREST_GROUP[kind], gpu, f->stacks);
     if (worked && rows.count) {
-        f.count = (uint32_t)forest_tree_count(rows.count);
-        forest_tree *trees = set->trees[set->count] = ARENA_ARRAY(a, forest_tree, f.count);
-        worked = fit(&rows, edges, trees, f.count);
-        set->items[set->count++] = f;
-        set->tree_count += f.count;
+        f->count = (uint32_t)forest_tree_count(rows.count);
+        set->trees[index] = ARENA_ARRAY(a, forest_tree, f->count);
+        worked = fit(&rows, edges, from->t->threads, set->trees[index], f->count);
     }
     release(&rows);
     return worked;
+}
+
+/* Gives every process the forests that each grew. */
+static void exchange(growing *set, size_t count, const team *all, arena *a)
+{
+    bytes got = {0};
+    bool is_good = true;
+    for (size_t i = 0; i < count && is_good; i++) {
+        forest *f = &set->items[i];
+        int owner = (int)(i % (size_t)all->size);
+        if (owner && owner == all->rank) {
+            all->send(all->context, f, sizeof *f);
+            all->send(all->context, set->trees[i], f->count * sizeof(forest_tree));
+        } else if (owner && !all->rank) {
+            is_good = all->receive(all->context, owner, &got) && got.size == sizeof *f;
+            if (is_good)
+                memcpy(f, got.data, sizeof *f);
+            is_good = is_good && all->receive(all->context, owner, &got);
+        }
+        all->share(all->context, f, sizeof *f);
+        if (owner != all->rank)
+            set->trees[i] = ARENA_ARRAY(a, forest_tree, (size_t)f->count + 1);
+        if (owner && !all->rank && is_good && got.size)
+            memcpy(set->trees[i], got.data, got.size);
+        if (f->count)
+            all->share(all->context, set->trees[i], f->count * sizeof(forest_tree));
+    }
+    free(got.data);
+    if (!is_good)
+        fail_with(a->fail, SOOTH_ERROR_SYSTEM, "out of memory for the trees of other processes");
 }
 
 /* Computes bin edges over all GPUs, because the forests of a group share them. Returns false if out of memory. */
@@ -133,19 +161,41 @@ static bool find_edges(const ground *from, uint32_t kind, float *edges)
     return worked;
 }
 
+/* The forests that have trees, with their trees after one another. */
+static forest_set joined(growing *set, size_t count, const float *edges, arena *a)
+{
+    uint32_t kept = 0, tree_count = 0;
+    for (size_t i = 0; i < count; i++) {
+        set->items[i].first = tree_count;
+        tree_count += set->items[i].count;
+    }
+    forest_tree *trees = ARENA_ARRAY(a, forest_tree, (size_t)tree_count + 1);
+    for (size_t i = 0; i < count; i++) {
+        forest *f = &set->items[i];
+        if (!f->count)
+            continue;
+        memcpy(trees + f->first, set->trees[i], f->count * sizeof *trees);
+        set->items[kept++] = *f;
+    }
+    return (forest_set){set->items, kept, tree_count, edges, trees};
+}
+
 forest_set forests_grow(const trainer *t, const dataset *data, const int32_t *order, int32_t count,
                         const forests_watch *watch, arena *a)
 {
     growing *set = ARENA_NEW(a, growing);
     float *errors = ARENA_ARRAY(a, float, (size_t)count + 1);
     float *edges = arena_alloc(a, FOREST_EDGES_BYTES, 1);
+    size_t index = 0, processes = t->team ? (size_t)t->team->size : 1, rank = t->team ? (size_t)t->team->rank : 0;
     trainer_errors(t, data, order, count, errors, NULL);
     const ground from = {t, data, order, count, errors};
     for (uint32_t kind = 0; kind < FOREST_GROUPS; kind++) {
         float *own = edges + (size_t)kind * FOREST_WIDTH * FOREST_EDGES;
         bool worked = find_edges(&from, kind, own);
-        for (int gpu = 1; worked && gpu < data->gpu_count && !(watch->stop && *watch->stop); gpu++) {
-            worked = grow_one(set, &from, kind, gpu, own, a);
+        for (int gpu = 1; worked && gpu < data->gpu_count && !(watch->stop && *watch->stop); gpu++, index++) {
+            set->items[index] = (forest){.kind = kind, .gpu = (uint32_t)gpu};
+            if (index % processes == rank)
+                worked = grow_one(set, index, &from, kind, gpu, own, a);
             if (watch->progress)
                 watch->progress(watch->context, (int)kind * (data->gpu_count - 1) + gpu,
                                 FOREST_GROUPS * (data->gpu_count - 1));
@@ -153,10 +203,9 @@ forest_set forests_grow(const trainer *t, const dataset *data, const int32_t *or
         if (!worked)
             fail_with(a->fail, SOOTH_ERROR_SYSTEM, "out of memory for the trees");
     }
-    forest_tree *trees = ARENA_ARRAY(a, forest_tree, (size_t)set->tree_count + 1);
-    for (uint32_t i = 0; i < set->count; i++)
-        memcpy(trees + set->items[i].first, set->trees[i], set->items[i].count * sizeof *trees);
-    return (forest_set){set->items, set->count, set->tree_count, edges, trees};
+    if (t->team)
+        exchange(set, index, t->team, a);
+    return joined(set, index, edges, a);
 }
 
 void forests_forget(dataset *data)

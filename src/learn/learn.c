@@ -377,7 +377,7 @@ static bool train_stage(lessons *l, learn_stage stage, int from_epoch)
             }
         }
         report_epoch(l, &r);
-        if (o->checkpoint)
+        if (o->checkpoint && (!o->team || !o->team->rank))
             checkpoint_write(o->checkpoint, &l->trainer, &l->residuals, &l->identity,
                              (training_place){(int)stage, epoch + 1}, l->arena->fail);
     }
@@ -606,12 +606,16 @@ const void *learn(dataset *data, const learn_options *options, size_t *size, are
     }
     choose_folds(&l);
     trainer_init(&l.trainer, data, options->seed, a);
+    l.trainer.threads = options->threads;
+    l.trainer.team = options->team;
     split(&l, STAGE_NETWORKS);
     l.goes_on = l.apart_count > 0;
     l.identity = identity_of(data, options);
     training_place at = {0, 0};
     if (options->checkpoint)
         checkpoint_read(options->checkpoint, &l.trainer, &l.residuals, &l.identity, &at, a, f);
+    if (options->ready && !options->ready(options->context))
+        return NULL;
     int stage = at.stage, epoch = at.epoch;
     if (stage > 0 || epoch > 0)
         for (int done = 0; done <= stage; done++)

@@ -49,9 +49,13 @@ typedef struct learn_options {
                   const float halves[INTERVAL_LEVELS]);
     void *context;
     const volatile int *stop; /* set to stop: learn() then writes a checkpoint and returns NULL; may be NULL */
+    size_t threads;           /* of this process, at least 1 */
+    const team *team;         /* processes that share the work; NULL: only this one. Process 0 writes the checkpoint. */
+    /* Called once before the work begins; false if another process cannot begin. May be NULL. */
+    bool (*ready)(void *context);
 } learn_options;
 
-/* Returns the bytes of a weights file, in `a`; NULL if it was stopped. */
+/* Returns the bytes of a weights file, in `a`; NULL if it was stopped or cannot begin. */
 const void *learn(dataset *data, const learn_options *options, size_t *size, arena *a, fail *f);
 
 #endif

@@ -1,104 +1,12 @@
 /* train.c: forward pass, backward pass and update (Adam with decoupled weight decay and parameter averaging). */
 #include "learn/train.h"
+#include "base/ordered.h"
 #include "base/threads.h"
 #include "predict/matrix.h"
 #include "predict/weights.h"
 
 #include <math.h>
 #include <stdlib.h>
-
-/* ---- numbers by chance, the same on every machine ---------------------------------------------------------------- */
-
-uint64_t trainer_random(trainer *t)
-{
-    uint64_t z = t->random += 0x9e3779b97f4a7c15u; /* splitmix64 */
-    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
-    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
-    return z ^ (z >> 31);
-}
-
-static float random_between(trainer *t, float low, float high)
-{
-    return low + (high - low) * (float)(trainer_random(t) >> 40) / (float)(1 << 24);
-}
-
-static void fill(trainer *t, size_t at, size_t count, float limit)
-{
-    for (size_t i = 0; i < count; i++)
-        t->params[at + i] = random_between(t, -limit, limit);
-}
-
-void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a)
-{
-    *t = (trainer){.huber = 0.03, .decay = 1e-4, .pair_weight = 0.5, .fail = a->fail};
-    net *n = &t->net;
-    n->op_count = aten_number_count();
-    n->stack_count = data->stack_count;
-    n->gpu_count = data->gpu_count;
-    n->at = net_layout_of(n->op_count, n->stack_count, n->gpu_count);
-    t->mean = data->mean;
-    t->scale = data->scale;
-    t->params = ARENA_ARRAY(a, float, n->at.count);
-    t->first_moment = ARENA_ARRAY(a, float, n->at.count);
-    t->second_moment = ARENA_ARRAY(a, float, n->at.count);
-    t->average = ARENA_ARRAY(a, float, n->at.count);
-    t->best = ARENA_ARRAY(a, float, n->at.count);
-    t->new_gpu = ARENA_ARRAY(a, float, n->at.count);
-    t->gradients = ARENA_ARRAY(a, float, n->at.count *SHARDS);
-    n->params = t->params;
-    n->stack_groups = data->stack_groups;
-    n->gpu_groups = data->gpu_groups;
-    n->op_seen = data->op_seen;
-    n->gpu_units = data->gpu_units;
-    n->gpu_ops = data->gpu_ops;
-    n->gpu_numbers = data->gpu_numbers;
-    n->low = data->low;
-    n->high = data->high;
-    trainer_restart(t, data, seed);
-}
-
-void trainer_restart(trainer *t, const dataset *data, uint64_t seed)
-{
-    net *n = &t->net;
-    t->random = seed;
-    t->step = 0;
-    t->best_error = INFINITY;
-    t->since_best = 0;
-    memcpy(n->stacks, data->stacks, sizeof n->stacks);
-    memcpy(n->gpus, data->gpus, sizeof n->gpus);
-    memset(t->params, 0, n->at.count * sizeof(float));
-    memset(t->first_moment, 0, n->at.count * sizeof(float));
-    memset(t->second_moment, 0, n->at.count * sizeof(float));
-    fill(t, n->at.ops, (size_t)aten_number_count() * OP_WIDTH, 0.5F);
-    fill(t, n->at.stacks, (size_t)n->stack_count * STACK_WIDTH, 0.3F);
-    fill(t, n->at.gpus, (size_t)n->gpu_count * GPU_WIDTH, 0.3F);
-    for (int i = 0; i < n->stack_count; i++) {
-        t->params[n->at.stack_fixed + (size_t)i] = logf(10);
-        /* Initial host time: Python's time per layer, deliberately too long for other software. Only host-bound rows
-         * change it. */
-        t->params[n->at.stack_host + (size_t)i] = logf(20);
-    }
-    for (int g = 0; g < WORK_GROUP_COUNT; g++) {
-        group_shape s = net_group_shape((work_group)g);
-        fill(t, n->at.first[g], INPUT_WIDTH * s.first, sqrtf(3.0F / INPUT_WIDTH));
-        fill(t, n->at.second[g], s.first * s.second, sqrtf(6.0F / (float)s.first));
-        fill(t, n->at.heads[g], HEADS * s.second, 0.02F);
-        t->params[n->at.heads_bias[g] + HEAD_COMPUTE] = 0.3F;
-        t->params[n->at.heads_bias[g] + HEAD_MEMORY] = 0.1F;
-    }
-    memcpy(t->average, t->params, n->at.count * sizeof(float));
-}
-
-void trainer_go_on(trainer *t)
-{
-    size_t bytes = t->net.at.count * sizeof(float);
-    t->step = 0;
-    t->best_error = INFINITY;
-    t->since_best = 0;
-    memcpy(t->params, t->average, bytes);
-    memset(t->first_moment, 0, bytes);
-    memset(t->second_moment, 0, bytes);
-}
 
 /* ---- forward ----------------------------------------------------------------------------------------------------- */
 
@@ -661,9 +569,10 @@ static void update_part(void *context, size_t item, size_t worker)
     float keep = (float)fmin(0.999, step / (step + 10));
     float rate = (float)u->rate, decay = (float)(u->rate * t->decay), stack_decay = (float)(u->rate * t->stack_decay);
     const float *g0 = t->gradients;
+    int shards = t->team ? 1 : SHARDS; /* exchange() has added them */
     for (size_t i = from; i < end; i++) {
         float g = 0;
-        for (int s = 0; s < SHARDS; s++)
+        for (int s = 0; s < shards; s++)
             g += g0[(size_t)s * count + i];
         g *= u->scale;
         t->second_moment[i] = 0.999F * t->second_moment[i] + 0.001F * g * g;
@@ -680,8 +589,23 @@ static void update_part(void *context, size_t item, size_t worker)
 
 static uint8_t hides_by_chance(trainer *t)
 {
-    uint8_t hides = random_between(t, 0, 1) < (float)t->unknown_stack ? HIDES_STACK : 0;
-    return hides | (random_between(t, 0, 1) < (float)t->unknown_gpu ? HIDES_GPU : 0);
+    uint8_t hides = trainer_between(t, 0, 1) < (float)t->unknown_stack ? HIDES_STACK : 0;
+    return hides | (trainer_between(t, 0, 1) < (float)t->unknown_gpu ? HIDES_GPU : 0);
+}
+
+/* Process 0 adds the gradients of all shards in the order of update_part(), and shares the sum and the losses. */
+static void exchange(trainer *t, double losses[SHARDS])
+{
+    const team *all = t->team;
+    size_t count = t->net.at.count;
+    if (!team_gather(all, t->gradients, SHARDS, count * sizeof(float)) ||
+        !team_gather(all, losses, SHARDS, sizeof *losses))
+        fail_with(t->fail, SOOTH_ERROR_SYSTEM, "out of memory for the gradients of other processes");
+    for (int s = 1; s < SHARDS && !all->rank; s++)
+        for (size_t i = 0; i < count; i++)
+            t->gradients[i] += t->gradients[(size_t)s * count + i];
+    all->share(all->context, t->gradients, count * sizeof(float));
+    all->share(all->context, losses, SHARDS * sizeof *losses);
 }
 
 double trainer_step(trainer *t, const dataset *data, const batch *b, double rate)
@@ -714,42 +638,91 @@ double trainer_step(trainer *t, const dataset *data, const batch *b, double rate
                             .huber = t->huber,
                             .gradient = t->gradients + (size_t)s * t->net.at.count};
     }
-    size_t workers = threads_available();
-    parallel_for(SHARDS, workers, run_one_shard, shards);
+    int own = t->team ? team_first(t->team, t->team->rank, SHARDS) : 0;
+    int end = t->team ? team_first(t->team, t->team->rank + 1, SHARDS) : SHARDS;
+    parallel_for((size_t)(end - own), t->threads, run_one_shard, shards + own);
     if (is_short_of_memory(shards, SHARDS))
         fail_with(t->fail, SOOTH_ERROR_SYSTEM, "out of memory for a step of the training");
+    double losses[SHARDS], loss = 0;
+    for (int s = 0; s < SHARDS; s++)
+        losses[s] = shards[s].loss;
+    if (t->team)
+        exchange(t, losses);
     t->step++;
     update u = {t, rate, 1.0F / (float)b->count};
-    parallel_for((t->net.at.count + UPDATE_PART - 1) / UPDATE_PART, workers, update_part, &u);
-    double loss = 0;
+    parallel_for((t->net.at.count + UPDATE_PART - 1) / UPDATE_PART, t->threads, update_part, &u);
     for (int s = 0; s < SHARDS; s++)
-        loss += shards[s].loss;
+        loss += losses[s];
     return loss / b->count;
+}
+
+/* ---- errors ------------------------------------------------------------------------------------------------------ */
+
+enum { EXAMPLES_AT_ONCE = 16 };
+
+typedef struct evaluation {
+    const trainer *t;
+    const dataset *data;
+    net averaged;
+    const int32_t *order;
+    int32_t count;
+    float *errors;
+    interval_sums *sums; /* may be NULL */
+} evaluation;
+
+static int32_t piece_size(const evaluation *e, size_t item)
+{
+    int32_t rest = e->count - (int32_t)item * EXAMPLES_AT_ONCE;
+    return rest < EXAMPLES_AT_ONCE ? rest : EXAMPLES_AT_ONCE;
+}
+
+static void compute_errors(void *context, size_t item, size_t worker, bytes *result)
+{
+    const evaluation *e = context;
+    float errors[EXAMPLES_AT_ONCE];
+    interval_sums sums[EXAMPLES_AT_ONCE];
+    (void)worker;
+    shard s = {.data = e->data,
+               .net = &e->averaged,
+               .order = e->order + item * EXAMPLES_AT_ONCE,
+               .count = piece_size(e, item),
+               .huber = e->t->huber,
+               .errors = errors,
+               .sums = e->sums ? sums : NULL};
+    memset(errors, 0, sizeof errors);
+    result->failed = !run_shard(&s);
+    bytes_add(result, errors, (size_t)s.count * sizeof *errors);
+    if (e->sums)
+        bytes_add(result, sums, (size_t)s.count * sizeof *sums);
+}
+
+static bool take_errors(void *context, size_t item, str result)
+{
+    const evaluation *e = context;
+    size_t count = (size_t)piece_size(e, item), size = count * sizeof *e->errors;
+    if (result.len != size + (e->sums ? count * sizeof *e->sums : 0))
+        return false; /* out of memory */
+    memcpy(e->errors + item * EXAMPLES_AT_ONCE, result.ptr, size);
+    if (e->sums)
+        memcpy(e->sums + item * EXAMPLES_AT_ONCE, result.ptr + size, count * sizeof *e->sums);
+    return true;
 }
 
 void trainer_errors(const trainer *t, const dataset *data, const int32_t *order, int32_t count, float *errors,
                     interval_sums *sums)
 {
-    net averaged = t->net;
-    averaged.params = t->average;
-    enum { AT_ONCE = 16 };
-    size_t parts = ((size_t)count + AT_ONCE - 1) / AT_ONCE;
-    shard *shards = calloc(parts + 1, sizeof *shards);
-    if (!shards)
+    evaluation e = {t, data, t->net, order, count, errors, sums};
+    e.averaged.params = t->average;
+    if (!ordered_run(&(ordered_job){.end = ((size_t)count + EXAMPLES_AT_ONCE - 1) / EXAMPLES_AT_ONCE,
+                                    .threads = t->threads,
+                                    .team = t->team,
+                                    .context = &e,
+                                    .compute = compute_errors,
+                                    .consume = take_errors}))
         fail_with(t->fail, SOOTH_ERROR_SYSTEM, "out of memory for %d rows", count);
-    for (size_t i = 0; i < parts; i++) {
-        int32_t from = (int32_t)i * AT_ONCE, rest = count - from;
-        shards[i] = (shard){.data = data,
-                            .net = &averaged,
-                            .order = order + from,
-                            .count = rest < AT_ONCE ? rest : AT_ONCE,
-                            .huber = t->huber,
-                            .errors = errors + from,
-                            .sums = sums ? sums + from : NULL};
-    }
-    parallel_for(parts, threads_available(), run_one_shard, shards);
-    bool is_short = is_short_of_memory(shards, parts);
-    free(shards);
-    if (is_short)
-        fail_with(t->fail, SOOTH_ERROR_SYSTEM, "out of memory for %d rows", count);
+    if (!t->team)
+        return;
+    t->team->share(t->team->context, errors, (size_t)count * sizeof *errors);
+    if (sums)
+        t->team->share(t->team->context, sums, (size_t)count * sizeof *sums);
 }

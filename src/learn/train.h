@@ -2,6 +2,7 @@
 #ifndef SOOTH_LEARN_TRAIN_H
 #define SOOTH_LEARN_TRAIN_H
 
+#include "base/team.h"
 #include "learn/dataset.h"
 #include "predict/interval.h"
 
@@ -24,13 +25,16 @@ typedef struct trainer {
     double unknown_stack, unknown_gpu; /* shares of examples that hide their stack or GPU */
     double unknown_op;                 /* share of kernels that hide their operator */
     double pair_weight;                /* weight of a pair relative to a measured network */
+    size_t threads;                    /* of this process */
+    const team *team;                  /* processes that share the work; NULL: only this one */
     fail *fail;                        /* receives failures to allocate memory for a step */
 } trainer;
 
 /* Number of shards of a batch. It is fixed and gradients are added in order, so that results do not depend on the
- * number of cores. */
+ * number of cores or processes. */
 enum { SHARDS = 4, MAX_BATCH = 2048, MAX_PAIRS = 64 };
 
+/* The trainer has all cores and no team until its members say otherwise. */
 void trainer_init(trainer *t, const dataset *data, uint64_t seed, arena *a);
 /* Restarts with random parameters from another seed. */
 void trainer_restart(trainer *t, const dataset *data, uint64_t seed);
@@ -54,5 +58,6 @@ void trainer_errors(const trainer *t, const dataset *data, const int32_t *order,
                     interval_sums *sums);
 
 uint64_t trainer_random(trainer *t);
+float trainer_between(trainer *t, float low, float high);
 
 #endif

@@ -24,6 +24,19 @@ image = 64:256:32
 batch = 1, 8, 64
 """
 SWEEP = PLAN.replace("count = 40\n", "")
+TRAININGS = {"gnn": ["gnn", "train", "set.db", "--hidden", "32", "--node-features", "full", "-q", "--epochs"],
+             "learn": ["learn", "rows.csv", "operators.csv", "--networks", "4", "--operators", "64", "-q", "--epochs"]}
+
+
+def tables():
+    """Invented rows of networks and of enough products that trees grow on them."""
+    networks = [f"zoo:{name},{batch},{gpu},amp,nchw,eager,pt2.4-cu124,infer,{(2 + batch) * (5 + len(name)) * factor:.4g}"
+                for name in ("resnet18", "resnet50", "alexnet", "mobilenet_v2", "squeezenet1_1")
+                for gpu, factor in (("rtx-3090", 0.05), ("a100", 0.04), ("rtx-4090", 0.03)) for batch in (1, 8, 32)]
+    head = "graph,batch,gpu,precision,layout,runtime,stack,mode,latency_ms"
+    pathlib.Path("rows.csv").write_text("\n".join([head, *networks]) + "\n")
+    products = [f"gemm,rtx-3090,float16,{64 + 3 * i},{1 << 5 + i % 7},{1 << 6 + i % 5},{0.005 + (i % 31) * 0.0003:.5g},mine" for i in range(1300)]
+    pathlib.Path("operators.csv").write_text("\n".join(["op,device,dtype,m,n,k,latency_ms,source", *products]) + "\n")
 
 
 def mpirun(count):
@@ -79,11 +92,41 @@ def dies(what, rank):
     resume.check(f"{what}: the next run goes on, and ends with the same file", 0 < kept < whole and same, f"{kept} of {whole}: {done.stderr}")
 
 
+def training_dies(what):
+    """As dies(), of a training: its checkpoint is what is written."""
+    out, make = f"{what}-cut.bin", [*TRAININGS[what], "30"]
+    alone = subprocess.run([PROGRAM, *make, "-o", f"{what}-whole.bin"], capture_output=True, text=True, timeout=resume.TIMEOUT_S)
+    checkpoint = pathlib.Path(f"{out}.checkpoint")
+    process = subprocess.Popen([*mpirun(2), PROGRAM, *make, "-o", out], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    end = time.monotonic() + resume.TIMEOUT_S
+    while process.poll() is None and not checkpoint.exists() and time.monotonic() < end:
+        time.sleep(0.005)
+    victim = rank_of(process.pid, 1)
+    if victim:
+        os.kill(victim, signal.SIGKILL)
+    try:
+        _, errors = process.communicate(timeout=60)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        _, errors = process.communicate()
+    said = "signal 9" in errors or "Killed" in errors
+    resume.check(f"{what}: the job ends with a message when process 1 dies", bool(victim) and process.returncode != 0 and said,
+                 f"{victim} {process.returncode}: {errors}")
+    was_cut = checkpoint.exists() and not pathlib.Path(out).exists()
+    done = run(3, *make, "-o", out)
+    expected = pathlib.Path(f"{what}-whole.bin").read_bytes() if alone.returncode == 0 else b""
+    same = done.returncode == 0 and pathlib.Path(out).read_bytes() == expected != b""
+    resume.check(f"{what}: the next run goes on with three processes, to the bytes of one", was_cut and same and not checkpoint.exists(),
+                 f"{was_cut}: {done.stderr}{alone.stderr}")
+
+
 def refused():
     one = run(2, "sweep", "missing.txt", "-o", "no.db")
     lines = [line for line in one.stderr.splitlines() if line.startswith("sooth")]
     resume.check("a failure that all processes have is said once", one.returncode == 5 and len(lines) == 1, one.stderr)
     other = run(2, "inspect", "zoo:resnet18")
+    power = run(2, "learn", "--energy", "rows.csv", "-o", "no.txt")
+    resume.check("so are the small fits of learn", power.returncode == 2 and power.stderr.count("run on one process") == 1, power.stderr)
     resume.check("other commands are refused", other.returncode == 2 and other.stderr.count("run on several processes") == 1, other.stderr)
 
 
@@ -101,7 +144,10 @@ def main():
         same_bytes("dataset", ["dataset", "make", "--plan", "small.txt"], "set.db")
         same_bytes("sweep", ["sweep", "points.txt", "-f", "json"], "out.db")
         same_bytes("survey", ["survey", "zoo:resnet18", "zoo:alexnet", "zoo:vit_b_16", "--gpu", "t4,a100", "-f", "csv"], "survey.csv")
-        same_bytes("gnn", ["gnn", "train", "set.db", "--hidden", "32", "--node-features", "full", "--epochs", "2", "-q"], "model.bin")
+        tables()
+        for what, make in TRAININGS.items():
+            same_bytes(what, [*make, "2"], f"{what}.bin")
+            training_dies(what)
         refused()
         for what in resume.COMMANDS:
             resume.run(what, f"{what}.db")

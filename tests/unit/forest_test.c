@@ -84,7 +84,7 @@ static void steps_are_learned(void **state)
     draw(&seen, 1);
     draw(&other, 2);
     forest_rows rows = rows_of(&seen);
-    assert_true(forest_fit(&rows, trees, TREES) && forest_fit(&rows, again, TREES));
+    assert_true(forest_fit(&rows, 2, trees, TREES) && forest_fit(&rows, 1, again, TREES));
     assert_memory_equal(trees, again, sizeof trees);
     double before = 0, after = 0;
     for (int i = 0; i < ROWS; i++) {
@@ -107,7 +107,7 @@ static void every_feature_counts(void **state)
         for (int i = 0; i < ROWS; i++)
             s.target[i] = s.inputs[i][feature] > 5 ? 0.2F : -0.2F;
         forest_rows rows = rows_of(&s);
-        assert_true(forest_fit(&rows, trees, TREES));
+        assert_true(forest_fit(&rows, 2, trees, TREES));
         for (int i = 0; i < ROWS; i++) {
             uint8_t bins[FOREST_WIDTH];
             forest_bins(s.edges, s.inputs[i], bins);
@@ -127,7 +127,7 @@ static void corrections_are_bounded(void **state)
     for (int i = 0; i < ROWS; i++)
         s.target[i] = 9;
     forest_rows rows = rows_of(&s);
-    assert_true(forest_fit(&rows, trees, 2 * TREES));
+    assert_true(forest_fit(&rows, 2, trees, 2 * TREES));
     uint8_t bins[FOREST_WIDTH];
     forest_bins(s.edges, s.inputs[0], bins);
     assert_true(fabsf(forest_log(trees, 2 * TREES, bins) - 0.5F) < 1e-6F);

@@ -326,6 +326,7 @@ static const void *learn_small(made *m, const char *checkpoint, const volatile i
                              .rate = 1e-3,
                              .networks = 8,
                              .operators = 8,
+                             .threads = 2,
                              .checkpoint = checkpoint,
                              .stop = stop};
     if (setjmp(m->fail.jump))
@@ -479,6 +480,7 @@ static void goes_on(void **state)
                              .rate = 1e-3,
                              .networks = 8,
                              .operators = 8,
+                             .threads = 2,
                              .checkpoint = path,
                              .stop = &halt,
                              .progress = count_epochs};
