@@ -5,7 +5,7 @@ import {parseCsv} from './csv.js';
 import {save, savePng, svgText} from './export.js';
 import {filesOfDrop, filesOfInput, modelsOf} from './files.js';
 import {escape} from './format.js';
-import {CHOICES, commandLine, dimensionArguments, emptyQuestion, fromHash, predictArguments, settingArguments, toHash} from './question.js';
+import {CHOICES, commandLine, dimensionArguments, fromHash, ownName, ownPath, predictArguments, toHash} from './question.js';
 import {cardsOf, notesOf, subtitleOf} from './summary.js';
 import {showTips} from './tip.js';
 import {VIEWS} from './views.js';
@@ -18,6 +18,7 @@ let q = fromHash(location.hash);
 let answer = null;   // of predict, for the active model on the first GPU
 let context = null;  // of the view
 let layer = -1;      // that is chosen
+let hovered;         // layer under the pointer
 let turn = 0;        // number of the newest question
 let gpus = [];
 let zoo = [];
@@ -27,8 +28,10 @@ const failures = new Map();        // error of each model, by path
 const known = new Set();           // paths of the user's files
 const languageModels = new Set();  // paths of models with a sequence and a cache
 
+const TYPING_MS = 250;
 const model = () => q.models[q.active];
 const MORE = ['host', 'graphs', 'stack', 'power', 'co2', 'interval', 'cache', 'shape'];
+const messageOf = (error) => String(error).replace(/^sooth: /gm, '');
 const labelOf = (path) => path.replace(/^zoo:/, '');
 const normal = (name) => name.toLowerCase().replace(/[^a-z0-9]/g, '');
 
@@ -47,7 +50,7 @@ async function loadLists() {
   gpus = JSON.parse(a.text).gpus;
   zoo = JSON.parse(b.text).networks;
   hosts = c.error.split('\n').filter((line) => line && !line.startsWith(' '));
-  q.gpus = q.gpus.map((name) => gpuOf(name)?.name ?? name);
+  q.gpus = [...new Set(q.gpus.map((name) => gpuOf(name)?.name ?? name))];
   drawControls();
 }
 
@@ -87,17 +90,25 @@ async function takeFiles(files) {
   const models = modelsOf(files);
   if (!models.length) return;
   for (const m of models) {
-    for (const [path, file] of m.files) await client.mount(`/models/${path}`, file);
-    known.add(m.path);
-    failures.delete(m.path);
-    languageModels.delete(m.path);
+    forget(m.path);
+    try {
+      for (const [path, file] of m.files) await client.mount(`/models/${path}`, file);
+      known.add(m.path);
+    } catch (error) { failures.set(m.path, `${m.path}: ${error.message}`); }
   }
-  unbound.clear();
-  inspected.clear();
   if (q.models.length && q.models.every((m) => m.path.startsWith('zoo:')) &&
     !models.some((m) => q.models.some((n) => n.path === m.path)))
     q.models = [];
   addModels(models);
+}
+
+// Deletes a file from the engine, with everything known about it.
+function forget(path) {
+  if (known.delete(path)) client.remove(`/models/${path.replace(/^\.\//, '')}`).catch(() => {});
+  failures.delete(path);
+  languageModels.delete(path);
+  unbound.clear();
+  inspected.clear();
 }
 
 function drawModels() {
@@ -108,7 +119,8 @@ function drawModels() {
                ' failed' :
                ''}"><button type="button" data-model="${i}" aria-pressed="${i === q.active}" title="${
              escape(m.path)}">${escape(labelOf(m.path))}</button><button type="button" data-drop-model="${
-             i}" aria-label="Remove ${escape(labelOf(m.path))}">×</button></li>`)
+             i}" aria-label="Remove ${escape(labelOf(m.path))}">×</button></li>${
+             failures.has(m.path) ? `<li class="error why">${escape(messageOf(failures.get(m.path)))}</li>` : ''}`)
       .join('') ||
     '<li class="faint">none yet</li>';
   q.models.forEach((m) => {
@@ -236,7 +248,7 @@ async function drawDims() {
 function problem(text) {
   $('problem').hidden = !text;
   $('empty').hidden = q.models.length > 0 && !text;
-  $('problem').textContent = (text ?? '').replace(/^sooth: /gm, '');
+  $('problem').textContent = messageOf(text ?? '');
   const advice =
     / give ((?:--(?:seq|past) \d+|--dim [^ =]+=\d+|--shape \S+)(?:,? (?:and )?--\w+ \S+)*)/.exec(text ?? '');
   $('advice').hidden = !advice;
@@ -266,7 +278,10 @@ async function refresh() {
   const {path} = model();
   if (!path.startsWith('zoo:') && !known.has(path)) {
     $('report').hidden = true;
-    problem(`This link asks about the file “${path}”. Files stay with those who have them: open or drop it here.`);
+    answer = null;
+    document.title = 'Sooth';
+    problem(failures.get(path) ??
+      `This link asks about the file “${path}”. Files stay with those who have them: open or drop it here.`);
     return;
   }
   $('view').classList.add('old');
@@ -345,13 +360,17 @@ function makeContext(text) {
     layer,
     gpuOf,
     lists,
-    counts: context?.counts,
+    fail: (m, error) => {
+      failures.set(m.path, error);
+      drawModels();
+    },
+    keepLink: () => history.replaceState(null, '', toHash(q)),
     exports: {},
     ask: (args, key) => client.ask(args, key),
     async askJson(args, key) {
       const result = await client.ask(args, key);
       return result.text ? {...JSON.parse(result.text), text: result.text} :
-                           {error: result.error.replace(/^sooth: /gm, '')};
+                           {error: messageOf(result.error)};
     },
     // The graph, with the dimensions of the answer.
     async inspect() {
@@ -385,11 +404,7 @@ function makeContext(text) {
     },
     onSlo: (target, redraw) => dragSlo(target, redraw),
     refresh: () => showView(),
-    saveGraph: async () => {
-      const result =
-        await client.ask(['inspect', q.models[q.active].path, ...dimensionArguments(q), '--format', 'svg']);
-      if (result.text) save(`${base}-graph.svg`, result.text, 'image/svg+xml');
-    },
+    savePicture: (name, kind, svg) => savePicture(`${base}-${name}`, kind, svg),
   };
   c.exports.json = () => [`${base}.json`, text];
   c.exports.csv = async () => [`${base}.csv`,
@@ -444,7 +459,7 @@ async function showView() {
     }
     throw error;
   }
-  $('command').textContent = commandLine(c.command ?? predictArguments(q, model()));
+  $('command').textContent = (c.commands ?? [c.command ?? predictArguments(q, model())]).map(commandLine).join(' && ');
   element.dataset.drawn = id;
   element.classList.remove('old');
   document.documentElement.dataset.shown = `${id} ${own}`;
@@ -517,6 +532,11 @@ async function copy(text, button) {
   } catch { prompt('Copy:', text); }
 }
 
+// Hands the GPU files of the link to the engine. The worker answers in order, so they arrive before the first question.
+function takeOwnGpus() {
+  for (const [path, text] of Object.entries(q.own)) writeOwn(path, text).catch(() => {});
+}
+
 function connect() {
   $('choose-file').addEventListener('click', () => $('file').click());
   $('choose-folder').addEventListener('click', () => $('folder').click());
@@ -545,14 +565,21 @@ function connect() {
   combo($('zoo'), $('zoo-list'), zooItems, (name) => addModels([{path: `zoo:${name}`}]));
   combo($('gpu'), $('gpu-list'), gpuItems, (name) => change({gpus: [...q.gpus, name]}));
   $('controls').addEventListener('submit', (e) => e.preventDefault());
-  $('controls').addEventListener('change', (e) => {
-    const {target} = e;
+  const take = ({target}) => {
     if (target.dataset.dim)
       change({dims: {...q.dims, [target.dataset.dim]: target.value}});
     else if (target.dataset.zooParameter)
       changeParameter(target.dataset.zooParameter, target.value.trim());
-    else if (target.name)
+    else if (target.name && q[target.name] !== target.value)
       change({[target.name]: target.value});
+  };
+  $('controls').addEventListener('change', take);
+  // Numbers take effect while they are typed.
+  let typed;
+  $('controls').addEventListener('input', (e) => {
+    clearTimeout(typed);
+    if (e.target.type === 'number' && e.target.value && e.target.validity.valid)
+      typed = setTimeout(() => take(e), TYPING_MS);
   });
   $('controls').addEventListener('click', (e) => {
     const data = e.target.closest('button')?.dataset ?? {};
@@ -560,6 +587,7 @@ function connect() {
       change({active: Number(data.model), dims: {}, seq: '', past: '', shape: ''});
     else if (data.dropModel) {
       const models = q.models.filter((_, i) => i !== Number(data.dropModel));
+      forget(q.models[data.dropModel].path);
       setModels(models, Math.min(q.active, Math.max(models.length - 1, 0)));
     } else if (data.gpu)
       change({gpus: [q.gpus[data.gpu], ...q.gpus.filter((_, i) => i !== Number(data.gpu))], mig: ''});
@@ -591,8 +619,10 @@ function connect() {
     else if (data.save)
       saveChart(target);
     else if (data.pick) {
-      const [gpu, batch] = data.pick.split(' ');
-      change({gpus: [gpu, ...q.gpus.filter((g) => g !== gpu)], batch});
+      const [index, gpu, batch] = data.pick.split(' ');
+      const name = q.gpus.find((g) => g === gpu || (q.own[g] && ownName(q.own[g]) === gpu)) ?? gpu;
+      const active = Number(index);
+      change({active, gpus: [name, ...q.gpus.filter((g) => g !== name)], batch});
     } else if (data.layer && Number(data.layer) >= 0) {
       if (q.tab === 'overview') {
         layer = Number(data.layer);
@@ -601,6 +631,14 @@ function connect() {
         context.choose(Number(data.layer), target.tagName === 'TR' ? 'table' : 'picture');
     } else if (data.view)
       openTab(data.view);
+  });
+  // Marks the layer under the pointer in the table, the graph and the roofline.
+  $('answer').addEventListener('pointerover', (e) => {
+    const at = e.target.closest('#view [data-layer]')?.dataset.layer;
+    if (at === hovered) return;
+    hovered = at;
+    document.querySelectorAll('#view .hover').forEach((n) => n.classList.remove('hover'));
+    if (at >= 0) document.querySelectorAll(`#view [data-layer="${at}"]`).forEach((n) => n.classList.add('hover'));
   });
   $('largest').addEventListener('click', useLargestBatch);
   $('advice').addEventListener('click', takeAdvice);
@@ -621,6 +659,7 @@ function connect() {
     if (toHash(next) === toHash(q)) return;
     q = next;
     layer = -1;
+    takeOwnGpus();
     drawControls();
     refresh();
   });
@@ -664,25 +703,29 @@ function saveChart(button) {
   const panel = button.closest('.panel');
   const svg = panel.querySelector('svg.chart');
   if (!svg) return;
-  const name = `${commandFileName()}-${panel.id}`;
-  if (button.dataset.save === 'png')
+  savePicture(`${commandFileName()}-${panel.id}`, button.dataset.save, svg);
+}
+
+function savePicture(name, kind, svg) {
+  if (kind === 'png')
     savePng(`${name}.png`, svg);
   else
     save(`${name}.svg`, svgText(svg), 'image/svg+xml');
 }
 
+const writeOwn = (path, text) => client.write(`/models/${path.slice(2)}`, text);
+
 async function addOwnGpu() {
   const text = $('own-text').value;
-  const name = normal(/^\s*name\s*=\s*(\S+)/m.exec(text)?.[1] ?? 'own') || 'own';
-  const path = `./${name}.txt`;
-  await client.write(`/models/${name}.txt`, text);
+  const path = ownPath(text);
+  await writeOwn(path, text);
   const result = await client.ask(['gpus', path, '--format', 'json']);
   if (!result.text) {
-    $('own-error').textContent = result.error.replace(/^sooth: /gm, '');
+    $('own-error').textContent = messageOf(result.error);
     return;
   }
   $('own').close();
-  change({gpus: [path, ...q.gpus.filter((g) => g !== path)]});
+  change({own: {...q.own, [path]: text}, gpus: [path, ...q.gpus.filter((g) => g !== path)]});
 }
 
 function setTheme(theme) {
@@ -699,6 +742,7 @@ try {
 } catch { /* private windows keep nothing */
 }
 connect();
+takeOwnGpus();
 drawControls();
 refresh();
 lists = loadLists();
@@ -707,9 +751,6 @@ if ('serviceWorker' in navigator && isSecureContext) navigator.serviceWorker.reg
 // For the console and the tests.
 globalThis.sooth = {
   client,
-  takeFiles,
-  settingArguments,
-  emptyQuestion,
   get question() { return q; },
   get answer() { return answer; }
 };

@@ -215,6 +215,19 @@ export function schedule(kernels) {
   });
 }
 
+// Phases of a schedule in order: [{name, from, to}] in microseconds.
+export function phasesOf(kernels, times) {
+  const phases = [];
+  kernels.forEach((k, i) => {
+    const last = phases[phases.length - 1];
+    if (last?.name === k.phase)
+      last.to = times[i].end;
+    else
+      phases.push({name: k.phase, from: times[i].begin, to: times[i].end});
+  });
+  return phases;
+}
+
 // from and to: the part that is shown, in microseconds
 export function timeline({kernels, layerOf, times, from, to, width, chosen = -1}) {
   const left = width < 520 ? 44 : 64;
@@ -247,12 +260,8 @@ export function timeline({kernels, layerOf, times, from, to, width, chosen = -1}
   const thin = (span / (width - left)) * 0.34;
   let lastHost = -1;
   let lastGpu = -1;
-  const phases = [];
   kernels.forEach((k, i) => {
     const t = times[i];
-    if (!phases.length || phases[phases.length - 1].name !== k.phase)
-      phases.push({name: k.phase, from: t.begin, to: t.end});
-    phases[phases.length - 1].to = t.end;
     if (t.end < from || t.launchBegin > to) return;
     if (t.launchEnd - lastHost > thin) {
       draw('host', 12, 28, 'launch', t.launchBegin, t.launchEnd, k, i);
@@ -266,7 +275,7 @@ export function timeline({kernels, layerOf, times, from, to, width, chosen = -1}
   svg += `<rect class="lane" x="${left}" y="12" width="${at(width - left - 8)}" height="28"/><rect class="lane" x="${
     left}" y="54" width="${at(width - left - 8)}" height="40"/>`;
   svg += bars.host + bars.gpu;
-  for (const p of phases) {
+  for (const p of phasesOf(kernels, times)) {
     const a = Math.max(px(p.from), left);
     const b = Math.min(px(p.to), width - 8);
     if (b - a < 1) continue;
@@ -334,6 +343,9 @@ export function memory({points, parts, capacity, total, total_ms, peakLayer, wid
       f.box.bottom}"/><text class="tick strong" x="${px + (right ? -6 : 6)}" y="${f.box.top + 12}" text-anchor="${
       right ? 'end' : 'start'}">peak: ${escape(peakLayer || peak.layer)}</text>`;
   }
+  if (capacity && !near)
+    svg += `<text class="tick strong" text-anchor="end" x="${f.box.right}" y="${f.box.top + (peak && at(f.px(peak.ms)) > width / 2 ? 28 : 12)}">GPU: ${
+      whole(capacity)} MiB, above ↑</text>`;
   if (near)
     svg += `<line class="capacity" x1="${f.box.left}" x2="${f.box.right}" y1="${at(f.py(capacity))}" y2="${
       at(f.py(capacity))}"/><text class="tick strong" text-anchor="end" x="${f.box.right}" y="${
@@ -409,11 +421,22 @@ export function migSlots({gpus, slots, width, label}) {
       const w = p.slots * cell - 4;
       svg += `<g class="placed c${p.workload % 8}"${
         tip(`${p.model}\n${p.profile}: memory slots ${p.start} to ${p.start + p.slots - 1}`)}><rect x="${at(x)}" y="${
-        y}" width="${at(w)}" height="48" rx="6"/><text class="inside" x="${at(x + 10)}" y="${y + 21}">${
-        escape(p.profile)}</text>`;
+        y}" width="${at(w)}" height="48" rx="6"/>`;
+      // In a narrow slot the text shrinks or turns, and only the tooltip names the model.
+      const wide = p.profile.length * 7.2 + 20;
+      const isUpright = w < wide * 0.6;
+      const size = isUpright ? 10 : Math.min(12, (12 * (w - 4)) / (wide - 16));
+      svg += isUpright ?
+        `<text class="inside" style="font-size:10px" transform="translate(${at(x + w / 2 + 3.5)} ${
+          y + 44}) rotate(-90)">${escape(p.profile)}</text>` :
+        w < wide ? `<text class="inside" style="font-size:${at(size)}px" text-anchor="middle" x="${at(x + w / 2)}" y="${
+                     y + 28}">${escape(p.profile)}</text>` :
+                   `<text class="inside" x="${at(x + 10)}" y="${y + 21}">${escape(p.profile)}</text>`;
       const room = Math.floor((w - 18) / 6.4);
       const name = p.model.length > room ? `${p.model.slice(0, Math.max(room - 1, 0))}…` : p.model;
-      svg += `<text class="inside small" x="${at(x + 10)}" y="${y + 38}">${room > 3 ? escape(name) : ''}</text></g>`;
+      if (w >= wide && room > 3)
+        svg += `<text class="inside small" x="${at(x + 10)}" y="${y + 38}">${escape(name)}</text>`;
+      svg += '</g>';
     }
     for (let s = 0; s < slots; s++)
       svg += `<text class="tick" text-anchor="middle" x="${at(left + (s + 0.5) * cell)}" y="${y + 64}">${s}</text>`;

@@ -68,7 +68,7 @@ export class Client {
   }
 
   remove(path) {
-    this.files = this.files.filter(([, message]) => message.path !== path);
+    this.files = this.files.filter(([, message]) => message.path !== path && !message.path.startsWith(`${path}/`));
     return this.send({task: 'remove', path});
   }
 }

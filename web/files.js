@@ -24,13 +24,17 @@ async function readEntry(entry, prefix, out) {
 }
 
 export async function filesOfDrop(transfer) {
+  const files = [...transfer.files];  // gone after the first wait
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
   const out = [];
   for (const entry of entries) await readEntry(entry, '', out);
-  return out.length ? out : [...transfer.files].map((f) => [f.name, f]);
+  return out.length ? out : files.map((f) => [f.name, f]);
 }
 
 export const filesOfInput = (input) => [...input.files].map((f) => [f.webkitRelativePath || f.name, f]);
+
+// A path that the program does not take for an option.
+const argumentOf = (path) => (path.startsWith('-') ? `./${path}` : path);
 
 export function modelsOf(files) {
   const folders = new Map();
@@ -49,12 +53,12 @@ export function modelsOf(files) {
   for (const [folder, inside] of folders) {
     const names = new Set(inside.map(([path]) => path.slice(folder.length + 1).replace(/\.gz$/, '')));
     if (NAMES.some((name) => names.has(name)))
-      models.push({path: folder, files: inside});
+      models.push({path: argumentOf(folder), files: inside});
     else
       for (const one of inside)
-        if (!BESIDE.test(one[0])) models.push({path: one[0], files: [one]});
+        if (!BESIDE.test(one[0])) models.push({path: argumentOf(one[0]), files: [one]});
   }
   const graphs = single.filter(([path]) => !BESIDE.test(path));
-  for (const one of graphs.length ? graphs : single) models.push({path: one[0], files: [one]});
+  for (const one of graphs.length ? graphs : single) models.push({path: argumentOf(one[0]), files: [one]});
   return models;
 }

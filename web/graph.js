@@ -238,7 +238,7 @@ export class Graph {
       svg += this.box(nodes[i], i, p.x - BOX.width / 2, y(p.row), sums[i], total, most);
     });
     this.element.innerHTML = `<svg role="group" aria-label="Graph of ${
-      nodes.length} boxes; arrow keys move, Enter opens and closes a scope"><g class="all">${svg}</g></svg>`;
+      nodes.length} boxes; arrow keys move, Enter opens and closes a scope" class="picture"><g class="all">${svg}</g></svg>`;
     this.all = this.element.querySelector('.all');
     if (fit || !this.view)
       this.fit();
@@ -279,6 +279,18 @@ export class Graph {
       escape(short(
         sub, time ? 14 : 26))}</text><text class="sub" x="${x + BOX.width - 10}" y="${y + 32}" text-anchor="end">${
       time}</text>${layer ? '' : `<text x="${x + BOX.width - 10}" y="${y + 17}" text-anchor="end">+</text>`}</g>`;
+  }
+
+  // Calls use(svg) with the whole picture at its natural size.
+  whole(use) {
+    const {left, width, height} = this.picture;
+    const box = document.createElement('div');
+    box.style.cssText = 'position:absolute;visibility:hidden;width:0;height:0';
+    box.innerHTML = `<svg class="picture" viewBox="${left} 0 ${width + 4} ${height + 4}" aria-label="Graph; colour is time">${
+      this.all.innerHTML}</svg>`;
+    this.element.append(box);
+    use(box.firstChild);
+    box.remove();
   }
 
   // ---- moving about ----

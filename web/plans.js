@@ -2,7 +2,7 @@
 import * as charts from './charts.js';
 import {breakable, bytes, digits, escape, percent, whole} from './format.js';
 import {bound, draw, legend, number, panel, plot, share, toCsv, withUnit} from './panel.js';
-import {dimensionArguments, predictArguments, settingArguments} from './question.js';
+import {dimensionArguments, predictArguments, settingArguments, stageArguments} from './question.js';
 import {Table} from './table.js';
 
 const download = (name) => `<button type="button" data-export="${name}">CSV</button>`;
@@ -75,16 +75,45 @@ export async function contexts(element, c) {
 
 // ---- training ------------------------------------------------------------------------------------------------------
 
+const STAGE_CHOICES = {
+  data: [['', 'data of the model'], ['imagenet', 'ImageNet, JPEG'], ['cifar', 'CIFAR, raw'], ['none', 'on the GPU']],
+  library: [['', 'both libraries'], ['cudnn', 'cuDNN'], ['cublas', 'im2col + cuBLAS']],
+};
+const STAGE_FLAGS = [['pin', 'pinned memory'], ['serial', 'no overlap'], ['checkpoint', 'checkpoints']];
+
+function stageControls(q) {
+  const select = (key, label) => `<label class="field"><span class="label">${label}</span><select data-stage="${key}">${
+    STAGE_CHOICES[key]
+      .concat(q[key] && !STAGE_CHOICES[key].some(([v]) => v === q[key]) ? [[q[key], q[key]]] : [])
+      .map(([v, text]) => `<option value="${escape(v)}"${v === q[key] ? ' selected' : ''}>${escape(text)}</option>`)
+      .join('')}</select></label>`;
+  const count = (key, label, most, hint) => `<label class="field" data-tip="${hint}"><span class="label">${
+    label}</span><input type="number" min="1" max="${most}" data-stage="${key}" value="${escape(q[key])}" placeholder="${
+    key === 'workers' ? 8 : 1}" inputmode="numeric"></label>`;
+  const flag = ([key, label]) =>
+    `<label class="check"><input type="checkbox" data-stage="${key}"${q[key] ? ' checked' : ''}> ${label}</label>`;
+  return panel('pipeline', 'Pipeline', '', `<div class="filters pipeline">${select('data', 'samples')}${
+    count('workers', 'workers', 1024, 'processes of the loader')}${
+    count('accumulate', 'accumulate', 4096, 'batches whose gradients are added before an update')}${
+    select('library', 'convolutions by')}${STAGE_FLAGS.map(flag).join('')}</div>`, '');
+}
+
 export async function training(element, c) {
   const q = c.question;
   c.command = [
     'train-phase', c.model.path, '--gpu', q.gpus[0], ...dimensionArguments(q),
     ...settingArguments(q, ['precision', 'layout', 'runtime', 'optimizer', 'stack']),
-    ...(q.host && q.host !== 'measured' ? ['--host', q.host] : [])
+    ...(q.host && q.host !== 'measured' ? ['--host', q.host] : []), ...stageArguments(q)
   ];
   const answer = await c.askJson([...c.command, '--format', 'json'], 'train-phase');
+  const listen = () => element.querySelectorAll('[data-stage]').forEach((input) => input.addEventListener('change', () => {
+    q[input.dataset.stage] = input.type === 'checkbox' ? (input.checked ? 'yes' : '') : input.value;
+    c.keepLink();
+    c.refresh();
+  }));
   if (!answer.stages) {
-    element.innerHTML = failure(answer.error);
+    element.innerHTML = stageControls(q) + failure(answer.error);
+    listen();
     return;
   }
   c.exports.json = () => ['train-phase.json', answer.text];
@@ -110,6 +139,7 @@ export async function training(element, c) {
         .map(([name, value, note]) =>
                `<div class="card"><h2>${name}</h2><b>${escape(value)}</b><p>${escape(note)}</p></div>`)
         .join('')}</section>` +
+    stageControls(q) +
     panel('stages', 'Stages of a training step',
       `${escape(answer.data)} samples · host ${escape(answer.host)} · ${escape(answer.optimizer)} · batch ${
         whole(answer.batch)}`,
@@ -139,6 +169,7 @@ export async function training(element, c) {
       {title: 'bound by', key: (l) => l.bound, show: (l) => bound(l.bound)}
     ]
   }).show(answer.layers);
+  listen();
   c.exports.train = () => ['training-layers.csv', toCsv(answer.layers)];
 }
 
@@ -153,7 +184,7 @@ export async function mig(element, c) {
       '<p class="wait">None of the chosen GPUs can be divided (MIG). A100, A30, H100 and H200 can: add one on the left.</p>';
     return;
   }
-  const counts = (c.counts ??= {});
+  const {counts} = q;
   const works = q.models.map((m) => {
     const n = counts[m.path] ?? 1;
     return n > 1 ? `${m.path}@${n}` : m.path;
@@ -175,6 +206,7 @@ export async function mig(element, c) {
   const listen = () =>
     element.querySelectorAll('[data-count]').forEach((input) => input.addEventListener('change', () => {
       counts[q.models[input.dataset.count].path] = Math.max(1, Number(input.value) || 1);
+      c.keepLink();
       c.refresh();
     }));
   if (!answer.workloads) {

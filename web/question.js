@@ -32,7 +32,18 @@ const OPTIONS = {
   cache: '--kv-cache',
   interval: '--interval'
 };
-const TEXTS = [...Object.keys(OPTIONS), 'shape', 'seq', 'past', 'slo'];
+// Settings of a training step's stages.
+const STAGE_OPTIONS = {
+  data: '--data',
+  workers: '--workers',
+  accumulate: '--accumulate',
+  library: '--library',
+  pin: '--pin',
+  serial: '--no-overlap',
+  checkpoint: '--checkpoint'
+};
+const FLAGS = ['graphs', 'pin', 'serial', 'checkpoint'];
+const TEXTS = [...Object.keys(OPTIONS), ...Object.keys(STAGE_OPTIONS), 'shape', 'seq', 'past', 'slo'];
 
 export function emptyQuestion() {
   return {
@@ -41,10 +52,18 @@ export function emptyQuestion() {
     gpus: ['a100-sxm4-40gb'],
     batch: '',
     dims: {},
+    counts: {},  // of instances in the MIG view, by path
+    own: {},     // texts of GPU files that were pasted, by path
     tab: 'overview',
     ...Object.fromEntries(TEXTS.map((key) => [key, '']))
   };
 }
+
+const withoutComments = (text) => text.replace(/[ \t]*#.*$/gm, '').replace(/^\s+|\s+$/g, '').replace(/\n\s+/g, '\n');
+
+// The path of a GPU file that was pasted, from its name.
+export const ownName = (text) => /^\s*name\s*=\s*(\S+)/m.exec(text)?.[1] ?? '';
+export const ownPath = (text) => `./${ownName(text).toLowerCase().replace(/[^a-z0-9]/g, '') || 'own'}.txt`;
 
 // "#model=zoo:resnet50&gpu=h100,l4&batch=32"
 export function toHash(q) {
@@ -58,12 +77,16 @@ export function toHash(q) {
     if (q[key]) parts.push(`${key}=${clean(q[key])}`);
   for (const [name, value] of Object.entries(q.dims))
     if (value) parts.push(`dim=${clean(`${name}=${value}`)}`);
+  q.models.forEach((m, i) => q.counts[m.path] > 1 && parts.push(`count=${i}:${q.counts[m.path]}`));
+  for (const name of q.gpus)
+    if (q.own[name]) parts.push(`own=${clean(withoutComments(q.own[name]))}`);
   if (q.tab !== 'overview') parts.push(`view=${q.tab}`);
   return `#${parts.join('&')}`;
 }
 
 export function fromHash(hash) {
   const q = emptyQuestion();
+  const counts = [];
   for (const part of hash.replace(/^#/, '').split('&')) {
     const equals = part.indexOf('=');
     if (equals < 0) continue;
@@ -82,13 +105,19 @@ export function fromHash(hash) {
       q.active = Number(value) || 0;
     else if (key === 'view')
       q.tab = value;
+    else if (key === 'count')
+      counts.push(value.split(':').map(Number));
+    else if (key === 'own')
+      q.own[ownPath(value)] = value;
     else if (key === 'dim' && value.lastIndexOf('=') > 0)
       q.dims[value.slice(0, value.lastIndexOf('='))] = value.slice(value.lastIndexOf('=') + 1);
     else if (TEXTS.includes(key))
       q[key] = value;
   }
   if (!q.gpus.length) q.gpus = ['a100-sxm4-40gb'];
-  q.active = Math.min(Math.max(q.active, 0), Math.max(q.models.length - 1, 0));
+  q.active = Math.min(Math.max(Math.trunc(q.active), 0), Math.max(q.models.length - 1, 0));
+  for (const [i, n] of counts)
+    if (q.models[i] && n > 1) q.counts[q.models[i].path] = n;
   return q;
 }
 
@@ -106,9 +135,14 @@ export function dimensionArguments(q, batch = q.batch) {
   return args;
 }
 
+const argument = (option, key, q) => (FLAGS.includes(key) ? [option] : [option, q[key]]);
+
+export const stageArguments = (q) =>
+  Object.entries(STAGE_OPTIONS).flatMap(([key, option]) => (q[key] ? argument(option, key, q) : []));
+
 export function settingArguments(q, names = Object.keys(OPTIONS)) {
   return names.filter((key) => q[key] && (key !== 'optimizer' || isTraining(q) || !names.includes('mode')))
-    .flatMap((key) => (key === 'graphs' ? [OPTIONS[key]] : [OPTIONS[key], q[key]]));
+    .flatMap((key) => argument(OPTIONS[key], key, q));
 }
 
 export function predictArguments(q, model, {gpus = [q.gpus[0]], batch = q.batch} = {}) {

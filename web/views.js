@@ -24,9 +24,9 @@ export function overview(element, c) {
       panel('slowest', 'Slowest layers', `${top.length} of ${a.layers.length} layers`, '<div class="slowest"></div>',
         '<button type="button" data-view="layers">All layers</button>')}${
       a.memory_mib ? panel('parts', 'Memory at the peak', memoryLine(a), `${plot('bar')}<div class="parts"></div>`,
-                       `<button type="button" data-view="memory">Over time</button>`) :
+                       `<button type="button" data-view="memory">Over time</button>${save}`) :
                      ''}</div>` +
-    `<p class="faint">${a.interval_percent} % intervals: latency calibrated on ${escape(a.interval_kind)}; power on ${
+    `<p class="faint basis">${a.interval_percent} % intervals: latency calibrated on ${escape(a.interval_kind)}; power on ${
       escape(a.energy_interval_kind)}. Weights ${escape(a.sooth.weights)}.</p>`;
   draw(c, element, 'split', (width) => charts.split({
     width,
@@ -89,20 +89,22 @@ export async function compare(element, c) {
   const chosen = Number(c.answer?.batch) || 1;
   const batches = [...new Set([...SWEEP, chosen])].sort((a, b) => a - b);
   const rows = [];
-  c.command = predictArguments(q, c.model, {gpus: q.gpus, batch: batches.join(',')});
-  for (const model of q.models) {
-    let answer =
-      await c.ask([...predictArguments(q, model, {gpus: q.gpus, batch: batches.join(',')}), '--format', 'csv'],
-        `compare ${model.path}`);
-    if (!answer.text && q.models.indexOf(model) === q.active)  // the batch is part of the file
-      answer = await c.ask(
-        [...predictArguments(q, model, {gpus: q.gpus, batch: ''}), '--format', 'csv'], `compare ${model.path}`);
+  c.commands = [];
+  for (const [index, model] of q.models.entries()) {
+    const ask = (batch) => {
+      c.commands[index] = predictArguments(q, model, {gpus: q.gpus, batch});
+      return c.ask([...c.commands[index], '--format', 'csv'], `compare ${model.path}`);
+    };
+    let answer = await ask(batches.join(','));
+    if (!answer.text && index === q.active) answer = await ask('');  // the batch is part of the file
     if (answer.text)
-      rows.push(...parseCsv(answer.text).map((r) => ({...r, name: model.label})));
-    else
-      rows.push({name: model.label, gpu: '', batch: '', error: answer.error});
+      rows.push(...parseCsv(answer.text).map((r) => ({...r, index, name: model.label})));
+    else {
+      rows.push({index, name: model.label, gpu: '', batch: '', error: answer.error});
+      c.fail(model, answer.error);
+    }
   }
-  c.exports.csv = () => ['comparison.csv', toCsv(rows.map(({name, ...r}) => r))];
+  c.exports.csv = () => ['comparison.csv', toCsv(rows.map(({index, name, ...r}) => r))];
   const many = q.models.length > 1;
   const names = [...new Set(rows.filter((r) => r.latency_ms).map((r) => `${r.name}\u0000${r.gpu}`))];
   const titleOf = (key) => {
@@ -118,13 +120,13 @@ export async function compare(element, c) {
       low: low && Number(low(r)),
       high: high && Number(high(r)),
       chosen: Number(r.batch) === chosen,
-      pick: `${r.gpu} ${r.batch}`,
+      pick: `${r.index} ${r.gpu} ${r.batch}`,
       tip: `${titleOf(key)}, batch ${r.batch}\n${digits(Number(r.latency_ms))} ms, ${
         digits(Number(
           r.latency_ms_low))} to ${digits(Number(r.latency_ms_high))}\n${digits(Number(r.throughput_per_s))} ${unit}`
     }))
   }));
-  const level = `${q.interval || 90} %`;
+  const level = `${c.answer.interval_percent} %`;
   const keys = legend(names.map((key, i) => [`c${i % 8}`, titleOf(key)]));
   element.innerHTML =
     `${keys}<div class="columns">${
@@ -158,8 +160,8 @@ export async function compare(element, c) {
   const table = new Table(element.querySelector('.rows'), {
     label: 'Comparison',
     attributes: (r) =>
-      (r.latency_ms ? ` data-pick="${escape(`${r.gpu} ${r.batch}`)}"${
-                        r.gpu === c.answer?.gpu && Number(r.batch) === chosen && r.name === q.models[q.active].label ?
+      (r.latency_ms ? ` data-pick="${escape(`${r.index} ${r.gpu} ${r.batch}`)}"${
+                        r.gpu === c.answer?.gpu && Number(r.batch) === chosen && r.index === q.active ?
                           ' class="chosen"' :
                           ''}` :
                       ''),
@@ -227,7 +229,7 @@ export async function layers(element, c) {
     `<div class="columns">${
       panel('graph', 'Graph', '<span class="scale">less time<span class="ramp" aria-hidden="true"></span>more</span>',
         '<div class="graph" id="graph-box"></div>',
-        '<button type="button" data-graph="out" aria-label="Zoom out">−</button><button type="button" data-graph="in" aria-label="Zoom in">+</button><button type="button" data-graph="fit">Fit</button><button type="button" data-graph="open">Open all</button><button type="button" data-graph="close">Close</button><button type="button" data-graph="svg">SVG</button>')}${
+        '<button type="button" data-graph="out" aria-label="Zoom out">−</button><button type="button" data-graph="in" aria-label="Zoom in">+</button><button type="button" data-graph="fit">Fit</button><button type="button" data-graph="open">Open all</button><button type="button" data-graph="close">Close</button><button type="button" data-graph="svg">SVG</button><button type="button" data-graph="png">PNG</button>')}${
       roof ? panel('roof', 'Roofline', 'Each layer by FLOPs per byte and FLOP/s; area is time', BOUNDS + plot('roof')) :
              ''}</div>` +
     panel('table', 'Layers', '',
@@ -323,8 +325,8 @@ export async function layers(element, c) {
       graph.fit();
     else if (what === 'open' || what === 'close')
       graph.setOpen(what === 'open');
-    else if (what === 'svg')
-      c.saveGraph();
+    else if (what === 'svg' || what === 'png')
+      graph.whole((svg) => c.savePicture('graph', what, svg));
   });
 }
 
@@ -372,10 +374,13 @@ export function timeline(element, c) {
     if (!indices.has(l.name)) indices.set(l.name, i);
   });
   let view = [0, end];
+  const sums = new Map();
+  for (const p of charts.phasesOf(kernels, times)) sums.set(p.name, (sums.get(p.name) ?? 0) + p.to - p.from);
+  const phases = [...sums].map(([name, us]) => [`phase-${name}`, `${name} ${digits(us / 1e3)} ms`]);
   element.innerHTML =
     panel('line', 'Timeline',
       'Launches on the host above, kernels on the GPU below. A gap is the GPU waiting for the host. Drag to look closer, double-click for all.',
-      BOUNDS + plot('line'), `<button type="button" data-zoom="out">All</button>${save}`) +
+      BOUNDS + legend(phases) + plot('line'), `<button type="button" data-zoom="out">All</button>${save}`) +
     panel('kernels', 'Kernels', `${whole(kernels.length)} in launch order`, '<div class="rows"></div>',
       '<button type="button" data-export="kernels">CSV</button>');
   const target = element.querySelector('[data-plot="line"]');

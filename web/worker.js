@@ -10,13 +10,15 @@ function readSlice(file, from, to) {
 }
 
 const opening = openEngine();
+let asked = 0;              // number of the newest question
+const fetched = new Set();  // nodes of the files in memory
 
 // Gives `path` what the program sees of `file`: it is looked at when the program asks for its size, fetched when the
 // program maps it, and stays until it is removed.
 function mount({FS, module}, path, file) {
   const folder = path.slice(0, path.lastIndexOf('/'));
   FS.mkdirTree(folder);
-  if (FS.analyzePath(path).exists) unmount({FS, module}, path);
+  unmount({FS, module}, path);
   FS.writeFile(path, '');
   const {node} = FS.lookupPath(path);
   const attributes = node.node_ops.getattr;
@@ -26,7 +28,9 @@ function mount({FS, module}, path, file) {
   node.stream_ops = {
     ...node.stream_ops,
     mmap: () => {
+      node.asked = asked;
       if (!node.place) node.place = fetchView(FS, module, file, view());
+      fetched.add(node);
       return {ptr: node.place, allocated: false};
     },
   };
@@ -34,7 +38,13 @@ function mount({FS, module}, path, file) {
 
 function fetchView(FS, module, file, {size, pieces}) {
   if (size >= MOST_BYTES) throw new FS.ErrnoError(22);  // EFBIG
-  const place = module._malloc(size) >>> 0;
+  let place = module._malloc(size) >>> 0;
+  for (const old of fetched) {
+    if (place) break;
+    if (old.asked === asked) continue;
+    drop(module, old);
+    place = module._malloc(size) >>> 0;
+  }
   if (!place) throw new FS.ErrnoError(48);  // ENOMEM
   for (const {at, bytes, from, to} of pieces)
     if (bytes)
@@ -45,14 +55,32 @@ function fetchView(FS, module, file, {size, pieces}) {
   return place;
 }
 
-function unmount({FS, module}, path) {
-  const {node} = FS.lookupPath(path);
+// Frees the memory of a file. The next question about it reads it again.
+function drop(module, node) {
   if (node.place) module._free(node.place);
+  node.place = 0;
+  fetched.delete(node);
+}
+
+// Removes a file, or a directory with its contents.
+function unmount({FS, module}, path) {
+  if (!FS.analyzePath(path).exists) return;
+  const {node} = FS.lookupPath(path);
+  if (FS.isDir(node.mode)) {
+    for (const name of FS.readdir(path))
+      if (name !== '.' && name !== '..') unmount({FS, module}, `${path}/${name}`);
+    FS.rmdir(path);
+    return;
+  }
+  drop(module, node);
   FS.unlink(path);
 }
 
 const TASKS = {
-  ask: (engine, {args}) => engine.ask(args),
+  ask: (engine, {args}) => {
+    asked++;
+    return engine.ask(args);
+  },
   mount: (engine, {path, file}) => mount(engine, path, file),
   remove: (engine, {path}) => unmount(engine, path),
   write: (engine, {path, text}) => engine.FS.writeFile(path, text),

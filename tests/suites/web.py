@@ -5,7 +5,6 @@ mode, phone width; its numbers are the program's. Skipped where chromium, chrome
     tests/suites/web.py [--pictures DIRECTORY] [NAME...]    the tests whose names contain NAME; screenshots for doc/
 """
 import argparse
-import contextlib
 import json
 import os
 import pathlib
@@ -16,22 +15,19 @@ import statistics
 import struct
 import subprocess
 import sys
-import tarfile
 import tempfile
 import time
 import xml.etree.ElementTree
 import zipfile
 
-TOP = pathlib.Path(__file__).resolve().parent.parent.parent
-sys.path.insert(0, str(TOP / "tests/tools"))
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parent.parent / "tools"))
 import big_files  # noqa: E402
 import browser  # noqa: E402
+from web_page import (BUILD, FILES, TOP, Context, Page, Problem, as_the_program, cards_of, chosen_files, dropped,  # noqa: E402
+                      expect, memory_of, patience, sooth, unpack)
 
-BUILD = pathlib.Path(os.environ.get("SOOTH_BUILD") or TOP / "build").resolve()
 PAGE = BUILD / "web"
-SHARED = TOP.parent / "shared/models"
 GPUS = ["a100-sxm4-40gb", "rtx-3090", "t4"]
-FILES = 50
 RESNET = "#model=zoo:resnet50&gpu=a100-sxm4-40gb&batch=32"
 VIEWS = ["overview", "compare", "layers", "timeline", "memory", "training", "mig", "survey"]
 LARGE_BYTES = 2_000_000_000
@@ -41,128 +37,6 @@ TESTS = []
 def test(function):
     TESTS.append(function)
     return function
-
-
-def patience():
-    """Factor by which other load slows this process down."""
-    return max(1.0, os.getloadavg()[0] / (os.cpu_count() or 1))
-
-
-class Problem(Exception):
-    pass
-
-
-def expect(condition, why):
-    if not condition:
-        raise Problem(why)
-
-
-def sooth(*arguments, cwd=None):
-    done = subprocess.run([str(BUILD / "sooth"), *arguments], capture_output=True, text=True, timeout=60, cwd=cwd)
-    return done.stdout, done.stderr, done.returncode
-
-
-class Page:
-    """The page in a browser of its own."""
-
-    def __init__(self, url, hash="", **options):
-        self.url = url
-        self.browser = browser.Browser(**options)
-        if hash is not None:
-            self.open(hash)
-
-    def open(self, hash):
-        self.browser.open("about:blank")
-        self.browser.open(self.url + hash)
-        if hash:
-            self.settled()
-
-    def settled(self, seconds=20):
-        """Waits for the answer or the error, and for the view."""
-        self.browser.until("return document.documentElement.dataset.shown || !document.getElementById('problem').hidden", seconds)
-
-    def change(self, script, *arguments):
-        """Runs a script that changes the question, and waits for the answer and its view."""
-        return self.browser.run_async("""
-            const root = document.documentElement;
-            const turn = root.dataset.turn;
-            const [script, values] = args;
-            new Function('args', script)(values);
-            for (let i = 0; i < 4000; i++) {
-              await new Promise((resolve) => setTimeout(resolve, 4));
-              const now = root.dataset.turn;
-              if (now !== turn && (root.dataset.shown?.endsWith(` ${now}`) || !document.getElementById('problem').hidden)) return now;
-            }
-            throw new Error('no answer');""", script, list(arguments))
-
-    def view(self, name):
-        self.browser.run("document.documentElement.dataset.shown = ''; document.getElementById('tab-' + arguments[0]).click()", name)
-        self.browser.until("return document.documentElement.dataset.shown")
-
-    def set(self, name, value):
-        self.change("const e = document.getElementById(args[0]); e.value = args[1]; e.dispatchEvent(new Event('change', {bubbles: true}));",
-                    name, value)
-
-    def cards(self):
-        """Numbers of the summary, by title."""
-        return self.browser.run("return Object.fromEntries([...document.querySelectorAll('#cards .card')].map("
-                                "(c) => [c.querySelector('h2').textContent, Number(c.querySelector('b').dataset.value)]))")
-
-    def problem(self):
-        return self.browser.run("const p = document.getElementById('problem'); return p.hidden ? '' : p.textContent")
-
-    def command(self):
-        return self.browser.run("return document.getElementById('command').textContent")
-
-    def close(self):
-        self.browser.close()
-
-
-def cards_of(answer):
-    """The figures of the program's JSON as the summary shows them."""
-    cards = {"latency": answer["latency_ms"]["value"], "throughput": answer["throughput_per_s"], "energy": answer["energy_j"]["value"],
-             "power": answer["power_w"]["value"], "GPU utilization": answer["utilization"]["compute"],
-             "occupancy": answer["utilization"]["occupancy"], "kernels": len(answer["kernels"]), "CO₂": answer.get("co2_g")}
-    if "memory_mib" in answer:
-        cards["memory"] = answer["memory_mib"]["value"]
-    return {name: value for name, value in cards.items() if value is not None}
-
-
-# ---- model files ---------------------------------------------------------------------------------------------------
-
-
-def unpack(directory):
-    """The small files of every format and the test models, in one directory. Returns the paths of the models."""
-    for archive in sorted((TOP / "tests/models/formats").glob("*.tar.xz")):
-        with tarfile.open(archive) as tar:
-            tar.extractall(directory)
-    with zipfile.ZipFile(TOP / "tests/models/formats/coreml.zip") as archive:
-        archive.extractall(directory)
-    for folder in ("caffe", "darknet", "mxnet", "ncnn"):
-        shutil.copytree(TOP / "tests/models/formats" / folder, directory, dirs_exist_ok=True)
-    for path in (BUILD / "tests/models").glob("*.onnx*"):
-        shutil.copy(path, directory)
-
-
-def chosen_files(directory):
-    """Predictable files of all formats, equally many per ending if possible, and a few that cannot be predicted."""
-    by_ending = {}
-    for path in sorted(directory.iterdir()):
-        if path.is_file():
-            by_ending.setdefault("".join(path.suffixes[-2:]), []).append(path)
-    if SHARED.is_dir():
-        for folder in sorted(SHARED.iterdir()):
-            if folder.name in ("oracle", "timm", "made"):
-                continue
-            found = sorted(p for p in folder.rglob("*") if p.is_file() and 2000 < p.stat().st_size < 20e6)
-            by_ending[f"shared/{folder.name}"] = found[:12]
-    picked, refused = [], []
-    for turn in range(FILES):
-        for paths in by_ending.values():
-            if turn >= len(paths) or len(picked) >= FILES - 5 or paths[turn].name in [p.name for p in picked + refused]:
-                continue
-            (refused if sooth("predict", str(paths[turn]), "--batch", "2", "--format", "csv")[2] else picked).append(paths[turn])
-    return picked + refused[:5]
 
 
 # ---- tests ---------------------------------------------------------------------------------------------------------
@@ -273,15 +147,62 @@ def folders(context):
 
 @test
 def drop(context):
-    """Drops a model, and a weights file that is not a model."""
+    """Drops a file of each format, a SavedModel, an .mlpackage, and several files at once."""
+    by_ending = {}
+    for path in sorted(context.models.iterdir()):
+        by_ending.setdefault("".join(path.suffixes[-2:]), []).append(path)
+    paths = []
+    for ending, found in by_ending.items():
+        if ending == ".bin":  # weights beside an .xml or .param
+            continue
+        good = [p for p in found[:6] if sooth("predict", str(p), "--format", "csv")[2] == 0]
+        paths.append((good or found)[0])
+    saved = context.scratch / "dropped_saved_model"
+    (saved / "variables").mkdir(parents=True)
+    shutil.copy(context.models / "control.saved_model.pb", saved / "saved_model.pb")
+    (saved / "variables/variables.index").write_bytes(b"x")
+    page, answers = context.page(""), 0
+    for path in [*paths, saved]:
+        dropped(page, [path], path.name)
+        answers += as_the_program(page, path.name, path.parent)
+        page.browser.run("document.querySelector('[data-drop-model]').click()")
+    context.say(f"{answers} of {len(paths) + 1} endings and folders were answered, the others refused as the program does")
+    expect(answers > 0.9 * len(paths), f"only {answers} of {len(paths)} were answered")
+    images = context.models / "images.prototxt"
+    weights = context.scratch / "images.caffemodel"
+    weights.write_bytes(b"weights")
+    dropped(page, [saved, images, weights], saved.name)
+    expect(page.browser.run("return sooth.question.models.map((m) => m.path)") == ["dropped_saved_model", "images.prototxt"], "several at once")
+    page.view("compare")
+    expect(page.browser.run("return new Set([...document.querySelectorAll('.rows td.name')].map((e) => e.textContent)).size") == 2, "two models are compared")
+
+
+@test
+def removal(context):
+    """Removes files, replaces a file by another file or folder of its name, and opens a file named like an option."""
     page = context.page("")
-    text = (TOP / "tests/models/formats/caffe/images.prototxt").read_text()
-    page.change("""const transfer = new DataTransfer();
-        transfer.items.add(new File([args[0]], 'images.prototxt'));
-        transfer.items.add(new File(['weights'], 'images.caffemodel'));
-        for (const type of ['dragenter', 'dragover', 'drop']) dispatchEvent(new DragEvent(type, {dataTransfer: transfer, bubbles: true, cancelable: true}));""", text)
-    expect(page.browser.run("return sooth.question.models.map((m) => m.path)") == ["images.prototxt"], "models")
-    expect(page.cards()["latency"] > 0, "no answer")
+    first, second = context.scratch / "first", context.scratch / "second"
+    for folder in (first, second):
+        folder.mkdir()
+    shutil.copy(next(context.models.glob("*.cfg")), first / "net")
+    shutil.copy(TOP / "tests/models/formats/caffe/images.prototxt", second / "net")
+    shutil.copy(second / "net", second / "-batch")
+    dropped(page, [first / "net"], "net")
+    expect(as_the_program(page, "net", first), "no answer for the first file")
+    dropped(page, [second / "net"], "net")
+    expect(as_the_program(page, "net", second), "no answer for the second file")
+    page.browser.run("document.querySelector('[data-drop-model]').click()")
+    expect(page.browser.run("return sooth.question.models.length") == 0, "not removed")
+    gone = page.browser.run_async("return (await sooth.client.ask(['predict', 'net', '--format', 'json'])).error")
+    expect("cannot be opened" in gone, f"the removed file is still there: {gone}")
+    (first / "net").unlink()
+    (first / "net").mkdir()
+    shutil.copy(context.models / "control.saved_model.pb", first / "net/saved_model.pb")
+    dropped(page, [second / "net"], "net")
+    dropped(page, [first / "net"], "net")
+    expect(as_the_program(page, "net", first), "no answer for a folder in place of a file")
+    dropped(page, [second / "-batch"], "./-batch")
+    expect(as_the_program(page, "./-batch", second), "no answer for a name like an option")
 
 
 @test
@@ -481,6 +402,26 @@ def latency_target(context):
 
 
 @test
+def comparison(context):
+    """Several models on several GPUs have the program's numbers; a row opens its model; a failing model leaves the others."""
+    page = context.page(RESNET.replace("a100-sxm4-40gb", "a100-sxm4-40gb,t4") + "&model=zoo:vit_b_16&model=zoo:nothing&view=compare")
+    rows = page.browser.run("return [...document.querySelectorAll('.rows tbody tr')].map((r) => [...r.cells].slice(0, 4).map((c) => c.textContent))")
+    wanted = []
+    for model in ("resnet50", "vit_b_16"):
+        for line in sooth("predict", f"zoo:{model}", "--gpu", "a100,t4", "--batch", "1,2,4,8,16,32,64,128,256", "--format", "csv")[0].splitlines()[1:]:
+            fields = line.split(",")
+            wanted.append([model, fields[1], fields[2], float(fields[7])])
+    expect([r[:3] for r in rows[:-1]] == [w[:3] for w in wanted], f"{rows}")
+    expect(all(abs(float(r[3].replace(",", "")) - w[3]) <= 0.006 for r, w in zip(rows, wanted)), "latencies")
+    expect(page.browser.run("return document.querySelector('#models .failed + .why').textContent"), "no error beside the model that fails")
+    expect(page.command().count(" && ") == 2, page.command())
+    page.change("document.querySelector('tr[data-pick=\"1 t4 16\"]').click()")
+    expect(page.browser.run("return [sooth.answer.model.file, sooth.answer.gpu, sooth.answer.batch]") == ["zoo:vit_b_16", "t4", 16], "the row of another model")
+    page.change("const e = document.getElementById('batch'); e.focus(); e.value = '24'; e.dispatchEvent(new Event('input', {bubbles: true}))")
+    expect(page.browser.run("return sooth.answer.batch") == 24, "a number that is typed")
+
+
+@test
 def linked_layers(context):
     """A layer chosen in one place is chosen in table, graph and roofline; scopes open and close."""
     page = context.page(RESNET + "&view=layers")
@@ -489,6 +430,8 @@ def linked_layers(context):
     page.browser.run("document.querySelector('.rows tr[data-layer=\"100\"]').click()")
     seen = page.browser.run("return ['.rows tr.chosen', '.graph .box.chosen', '.roofline .chosen'].map((s) => document.querySelector(s)?.dataset.layer)")
     expect(seen == ["100", "100", "100"], f"{seen}")
+    page.browser.run("document.querySelector('.rows tr[data-layer=\"100\"]').dispatchEvent(new PointerEvent('pointerover', {bubbles: true}))")
+    expect(page.browser.run("return ['.rows tr.hover', '.graph .box.hover', '.roofline .hover'].map((s) => document.querySelector(s)?.dataset.layer)") == ["100"] * 3, "hover")
     after = page.browser.run("return document.querySelectorAll('.graph .box').length")
     expect(after > before, "the scope of the layer did not open")
     page.browser.run("document.querySelector('[data-graph=open]').click()")
@@ -520,17 +463,32 @@ def exports(context):
               "html": (f"{name}.html", ["--kernels", "--format", "html"]), "trace": (f"{name}-trace.json", ["--format", "trace"])}
     def fetched(file):
         for _ in range(400):
-            if (context.scratch / file).exists():
+            if (context.scratch / file).exists() and (context.scratch / file).stat().st_size:
                 return (context.scratch / file).read_bytes()
             time.sleep(0.02)
         raise Problem(f"{file} was not downloaded")
     for kind, (file, options) in wanted.items():
         page.browser.click(f"[data-export={kind}]")
         expect(fetched(file).decode() == sooth("predict", *common, *options)[0], f"{file} is not what the program writes")
-    page.browser.click("[data-save=svg]")
-    expect(xml.etree.ElementTree.fromstring(fetched(f"{name}-split.svg")).tag.endswith("svg"), "SVG")
-    page.browser.click("[data-save=png]")
-    expect(fetched(f"{name}-split.png")[:8] == b"\x89PNG\r\n\x1a\n", "PNG")
+    for view in VIEWS:
+        page.view(view)
+        if view == "layers":
+            page.browser.until("return document.querySelector('.graph .box')")
+        panels = page.browser.run("return [...document.querySelectorAll('#view .panel')].filter((p) => p.querySelector('svg.chart, .graph svg')).map((p) => p.id)")
+        expect(panels, f"{view}: no chart")
+        for panel in panels:
+            for kind in ("svg", "png"):
+                page.browser.click(f"#{panel} :is([data-save={kind}], [data-graph={kind}])")
+                file = f"{name}-{panel}.{kind}"
+                whole = fetched(file)
+                (context.scratch / file).unlink()
+                if kind == "svg":
+                    expect(xml.etree.ElementTree.fromstring(whole).tag.endswith("svg"), f"{file} is no SVG")
+                    expect(not re.search(rb"var\(|color-mix|oklab|class=|<style", whole), f"{file} needs a style sheet")
+                    expect(len(set(re.findall(rb' fill="(rgb[^"]+)"', whole))) > 2, f"{file} has no colours")
+                else:
+                    width, height = struct.unpack(">II", whole[16:24])
+                    expect(whole[:8] == b"\x89PNG\r\n\x1a\n" and width > 300 and height > 50, f"{file}: {width} x {height}")
 
 
 @test
@@ -543,6 +501,25 @@ def links(context):
     other = context.page(link)
     expect(other.cards() == cards, "another page opened by the link")
     expect(other.browser.run("return document.querySelector('[aria-selected=true]').textContent") == "Memory", "the view of the link")
+    page.open(RESNET + "&model=zoo:vit_b_16&view=mig")
+    page.browser.run("document.documentElement.dataset.shown = ''; const e = document.querySelector('[data-count=\"1\"]'); e.value = 3; e.dispatchEvent(new Event('change', {bubbles: true}))")
+    page.browser.until("return document.documentElement.dataset.shown")
+    command = page.command()
+    expect("zoo:vit_b_16@3" in command, command)
+    other.open(page.browser.run("return location.hash"))
+    expect(other.command() == command, f"the link forgets instances: {other.command()} is not {command}")
+    page.open(RESNET + "&view=training")
+    for key, value in (("workers", "2"), ("data", "cifar"), ("library", "cudnn"), ("accumulate", "2"), ("pin", None), ("serial", None), ("checkpoint", None)):
+        page.browser.run("""document.documentElement.dataset.shown = ''; const e = document.querySelector(`[data-stage=${arguments[0]}]`);
+            if (arguments[1] === null) e.click(); else { e.value = arguments[1]; e.dispatchEvent(new Event('change', {bubbles: true})); }""", key, value)
+        page.browser.until("return document.documentElement.dataset.shown")
+    command = page.command()
+    text = sooth(*shlex.split(command)[1:], "--format", "json")[0]
+    step = json.loads(text)["step_ms"]["overlapped"]
+    shown = page.browser.run("return document.querySelector('.cards.five b').textContent")
+    expect(abs(float(shown.split()[0].replace(",", "")) / step - 1) < 1e-3, f"{command}: {shown} is not {step}")
+    other.open(page.browser.run("return location.hash"))
+    expect(other.command() == command and "--checkpoint" in command, f"the link forgets the pipeline: {other.command()} is not {command}")
     other.open("#model=net.onnx&gpu=t4")
     expect("net.onnx" in other.problem(), "a link to a file says so")
 
@@ -577,6 +554,12 @@ def own_gpu(context):
     expect(page.browser.run("return sooth.answer.gpu") == "mine", "the GPU of the file")
     wanted = json.loads(sooth("predict", "zoo:resnet50", "--gpu", "l4", "--batch", "32", "--format", "json")[0])
     expect(abs(page.cards()["memory"] - wanted["memory_mib"]["value"]) < 0.1 * wanted["memory_mib"]["value"], "memory as on an L4")
+    cards, link = page.cards(), page.browser.run("return location.hash")
+    page.view("compare")
+    page.change("document.querySelector('tr[data-pick$=\" 8\"]').click()")
+    expect(page.browser.run("return [sooth.answer.gpu, sooth.answer.batch]") == ["mine", 8], "a row of one's own GPU")
+    other = context.page(link)
+    expect(other.cards() == cards and other.browser.run("return sooth.answer.gpu") == "mine", f"the link forgets the GPU file: {other.problem()}")
 
 
 @test
@@ -638,24 +621,6 @@ def huge_files(context):
     shutil.rmtree(folder)
 
 
-def memory_of(web):
-    """Private bytes of the browser's processes."""
-    children = {}
-    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            fields = stat.read_text().rsplit(")", 1)[1].split()
-            children.setdefault(int(fields[1]), []).append(int(stat.parent.name))
-    total, waiting = 0, [web.driver.pid]
-    while waiting:
-        pid = waiting.pop()
-        waiting += children.get(pid, [])
-        with contextlib.suppress(OSError):
-            for line in pathlib.Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines():
-                if line.startswith(("Private_Clean", "Private_Dirty")):
-                    total += int(line.split()[1]) * 1024
-    return total
-
-
 @test
 def reports(context):
     """`--format html` draws the same pictures, also of a network whose names look like markup."""
@@ -707,32 +672,6 @@ def pictures(context, directory):
             subprocess.run(["convert", str(path), "-strip", "+dither", "-colors", "64", "-define", "png:compression-level=9", f"PNG8:{path}"], check=True)
         context.say(f"{path.name}: {path.stat().st_size / 1000:.0f} kB")
         page.close()
-
-
-class Context:
-    def __init__(self, url, scratch):
-        self.url, self.pages, self.said = url, [], []
-        self.scratch = scratch / "scratch"
-        self.models = scratch / "models"
-        self.scratch.mkdir()
-        self.models.mkdir()
-
-    def page(self, hash, **options):
-        self.pages.append(Page(self.url, hash, **options))
-        return self.pages[-1]
-
-    def say(self, text):
-        self.said.append(text)
-
-    def end(self):
-        """Closes the pages; returns their console output."""
-        console = []
-        for page in self.pages:
-            with contextlib.suppress(browser.Failed):
-                console += page.browser.console()
-            page.close()
-        self.pages = []
-        return console
 
 
 def main():

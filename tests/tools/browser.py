@@ -20,9 +20,14 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         pass
 
 
+class Server(http.server.ThreadingHTTPServer):
+    def handle_error(self, request, client_address):
+        """Browsers close connections at any time."""
+
+
 def serve(directory):
     """Serves the directory on a free port; returns (server, URL)."""
-    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(Handler, directory=str(directory)))
+    server = Server(("127.0.0.1", 0), functools.partial(Handler, directory=str(directory)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     return server, f"http://127.0.0.1:{server.server_port}/"
 
@@ -111,6 +116,12 @@ class Browser:
 
     def type(self, selector, text):
         self.post(f"/element/{self.find(selector)}/value", {"text": text})
+
+    def drop(self, paths, x=600, y=400):
+        """Drops files and directories on the page, as from a file manager."""
+        data = {"items": [], "files": [str(p) for p in paths], "dragOperationsMask": 1}
+        for kind in ("dragEnter", "dragOver", "drop"):
+            self.devtools("Input.dispatchDragEvent", type=kind, x=x, y=y, data=data)
 
     def console(self):
         """Errors and warnings on the console since the last call."""
