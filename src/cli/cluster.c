@@ -21,7 +21,7 @@ static struct job {
     int standard_error;
 } job;
 
-/* Sleeps, because MPI's own waiting would occupy a core that threads compute on. */
+/* Sleeps instead of MPI's busy waiting, which would occupy a core that threads need. */
 static void wait_a_little(void)
 {
     nanosleep(&(struct timespec){.tv_nsec = 100 * 1000}, NULL);

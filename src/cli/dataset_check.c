@@ -361,7 +361,7 @@ static int read_whole(const dataset_args *args, const char *path, bool checks)
 {
     if (args->format != DATASET_TABLE && args->format != DATASET_JSON)
         return cli_usage("dataset",
-                         "-f is table or json here; csv, jsonl and npz are formats of `sooth dataset export`");
+                         "-f takes table or json here; only `sooth dataset export` writes csv, jsonl and npz");
     dataset_file *file;
     walk_sums w = {.checks = checks, .fail = {.error = &w.error}};
     arena_init(&w.arena, &w.fail, ARENA_GIB(8));

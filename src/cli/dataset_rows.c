@@ -40,7 +40,7 @@ typedef struct joining {
     size_t threads;
     csv table;
     int columns[ROW_COLUMNS];
-    names by_name, by_file; /* items by name, and by the file's name without folder and endings */
+    names by_name, by_file; /* items by name, and by file name without folder and endings */
     struct {
         struct fingerprint_of {
             uint64_t fingerprint;

@@ -19,7 +19,7 @@ static void help(const option *options, size_t count)
          "of\n"
          "the first step, to check them against another implementation (doc/dippm.md).\n\nOptions:");
     options_help(options, count);
-    puts("\nAn interrupted training goes on when the same command is given again.\n\n"
+    puts("\nThe same command resumes an interrupted training.\n\n"
          "Examples:\n"
          "  sooth dataset make --gpu a100 -o set.db\n"
          "  sooth gnn train set.db --epochs 10 -o pmgns.bin\n"
@@ -40,8 +40,8 @@ static int run(const gnn_args *args, int argc, char **argv)
     if (strcmp(what, "gradient") == 0)
         return argc == 3 ? gnn_gradient(args, argv[2]) : cli_usage("gnn", "'gradient' takes one SET.db");
     if (argc > 1)
-        return cli_usage("gnn", "there is no 'gnn %.60s': train, eval, predict and gradient are", what);
-    return cli_usage("gnn", "what is to be done: train, eval, predict or gradient?");
+        return cli_usage("gnn", "there is no 'gnn %.60s'; use train, eval, predict or gradient", what);
+    return cli_usage("gnn", "which subcommand: train, eval, predict or gradient?");
 }
 
 int gnn_main(int argc, char **argv)
@@ -70,7 +70,7 @@ int gnn_main(int argc, char **argv)
         CHOICE_OPTION("split", &args.split, "random|architecture|family|gpu", GNN_SPLIT_NAMES,
                       "what stays together when 70 % of the labels train, 15 % validate and 15 % test:\na graph "
                       "(random, the default), an architecture, a family, a GPU"),
-        TEXT_OPTION("apart", &args.apart, "NAME,...", "families or GPUs to test, in place of chance"),
+        TEXT_OPTION("apart", &args.apart, "NAME,...", "families or GPUs to test, instead of random ones"),
         TEXT_OPTION("test", &args.test, "ROWS.csv", "labels to test, by name, batch, gpu and setting"),
         TEXT_OPTION("gpu", &args.gpus, "NAME,...",
                     "train and eval: only the labels of these GPUs; predict: the GPU (default\na100-sxm4-40gb)"),
@@ -83,7 +83,7 @@ int gnn_main(int argc, char **argv)
         TEXT_OPTION("runtime", &args.settings.runtime, "NAME", "predict: eager (default), inductor, engine"),
         TEXT_OPTION("mode", &args.settings.mode, "NAME", "predict: infer (default), train, train-forward"),
         TEXT_OPTION("stack", &args.settings.stack, "NAME", "predict: software version, such as pt2.4-cu124"),
-        FORMAT_OPTION(&args.format, "table|json|csv", GNN_FORMATS, "format of the answer; csv is one of eval"),
+        FORMAT_OPTION(&args.format, "table|json|csv", GNN_FORMATS, "format of the answer; csv only for eval"),
         {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .target = &args.quiet, .help = "show no progress"},
     };
     int code;

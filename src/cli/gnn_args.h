@@ -27,7 +27,7 @@ typedef struct gnn_job {
     sooth_gpus *gpus;
     gnn_set set;
     gnn_model model;
-    file_map file, test; /* of the model, and of --test */
+    file_map file, test; /* bytes of the model file, and of --test */
     bool failed;         /* while reading the set */
 } gnn_job;
 
@@ -35,7 +35,8 @@ typedef struct gnn_job {
 int gnn_job_open(gnn_job *j, const gnn_args *args);
 void gnn_job_close(gnn_job *j);
 int gnn_job_read_model(gnn_job *j, const char *path);
-/* Reads a set of `sooth dataset`, and splits it. `model`: the split of its training, unless options ask for another. */
+/* Reads a set of `sooth dataset` and splits it: as for the training of `model`, unless options request another split.
+ * */
 int gnn_job_read_set(gnn_job *j, const char *path, gnn_features which, const gnn_model *model);
 
 int gnn_train(const gnn_args *args, const char *set);

@@ -174,7 +174,7 @@ static int score_model(scoring *s)
         return cli_fail(in->error.code, "gnn", "%s", in->error.message);
     if (gnn_set_identity(&s->job.set) != s->job.model.identity)
         cli_fail(SOOTH_ANSWER_NO, s->model_path,
-                 "was trained on another set or split, so some of these labels may have trained it");
+                 "was trained on another set or split, and may have seen some of these labels in training");
     score_all(s);
     return write_evaluation(s);
 }
@@ -268,7 +268,7 @@ int gnn_predict(const gnn_args *args, const char *model, const char *network)
     sooth_error error;
     const sooth_gpu *gpu;
     if (args->format == GNN_CSV)
-        return cli_usage("gnn", "-f is table or json here; csv is a format of `sooth gnn eval`");
+        return cli_usage("gnn", "-f takes table or json here; only `sooth gnn eval` writes csv");
     int code = gnn_job_open(&j, args);
     if (code == SOOTH_OK && sooth_gpus_find(j.gpus, either(args->gpus, DEFAULT_GPU), &gpu, &error) != SOOTH_OK)
         code = error.code == SOOTH_ERROR_USAGE ? cli_usage("gnn", "--gpu: %s", error.message)

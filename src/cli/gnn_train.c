@@ -34,7 +34,7 @@ typedef struct training {
     const char *set;
     bool shows_progress, has_begun;
     double began_s, shown_s, kept_s, keeping_s;
-    double *epoch_seconds, *epoch_processor_seconds; /* of this run's epochs */
+    double *epoch_seconds, *epoch_processor_seconds; /* durations of this run's epochs */
     int epochs_run;
 } training;
 
@@ -89,7 +89,7 @@ static uint64_t mix(uint64_t hash, const void *from, size_t size)
     return hash;
 }
 
-/* Of the set, the split and all options. */
+/* Hash of the set, the split and all options. */
 static uint64_t identity_of(const training *t)
 {
     const gnn_options *o = &t->options;
@@ -122,7 +122,7 @@ static int interrupted(const training *t)
                     is_kept ? t->checkpoint : "the beginning");
 }
 
-/* Runs the epochs that are left. */
+/* Runs the remaining epochs. */
 static int run_epochs(training *t, uint64_t identity)
 {
     gnn_trainer *trainer = &t->trainer;
@@ -295,7 +295,7 @@ int gnn_train(const gnn_args *args, const char *set)
     if (!args->output || strcmp(args->output, "-") == 0)
         return cli_usage("gnn", "which file for the model? use -o FILE");
     if (args->format == GNN_CSV)
-        return cli_usage("gnn", "-f is table or json here; csv is a format of `sooth gnn eval`");
+        return cli_usage("gnn", "-f takes table or json here; only `sooth gnn eval` writes csv");
     if (snprintf(t.checkpoint, sizeof t.checkpoint, "%s.checkpoint", args->output) >= (int)sizeof t.checkpoint)
         return cli_usage("gnn", "the path of -o is too long");
     int code = read_options(&t, args);

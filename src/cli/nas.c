@@ -284,7 +284,7 @@ int nas_main(int argc, char **argv)
         NUMBER_OPTION("repeat", &args.repeat, "N", 1, 1000000,
                       "repeat the search with other seeds and count evaluations"),
         TEXT_OPTION("within", &args.within, "POINTS,...",
-                    "distances from the best accuracy that --repeat counts to; 0.5,1"),
+                    "--repeat counts evaluations until these distances from the best accuracy; 0.5,1"),
         NUMBER_OPTION("top", &args.top, "N", 1, 100, "how many of the best to list; 10 by default"),
         FORMAT_OPTION(&args.format, "table|json|csv|html", FORMATS,
                       "output format; csv has all candidates, html is a page with charts"),

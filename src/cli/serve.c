@@ -13,7 +13,7 @@ static void help(const option *options, size_t count)
     puts("usage: sooth serve [OPTION]...\n\n"
          "Answers over HTTP: the page at /, predictions under /v1/ (POST a file, or JSON that names a network of the\n"
          "zoo; /v1/openapi.json describes all of it), /metrics for Prometheus. Files are read in memory and never\n"
-         "written. SIGTERM ends it after the requests that run.\n\nOptions:");
+         "written. SIGTERM ends it after the running requests.\n\nOptions:");
     options_help(options, count);
     puts("\nExamples:\n"
          "  sooth serve --port 8080\n"

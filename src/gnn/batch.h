@@ -1,4 +1,5 @@
-/* batch.h: several graphs as one: the nodes of each after those of the one before, without edges between graphs. */
+/* batch.h: several graphs as one graph, whose parts are not connected: the nodes of one graph follow those of the
+ * previous. */
 #ifndef SOOTH_GNN_BATCH_H
 #define SOOTH_GNN_BATCH_H
 
@@ -26,10 +27,10 @@ typedef struct gnn_batch {
     const int32_t *row_graph;    /* graph of each row */
     const float *rows;           /* [row_count][GNN_ROW_WIDTH] */
     const float *targets;        /* [row_count][GNN_OUTPUTS] log, less the centre; NAN: unknown */
-    const uint64_t *seeds;       /* of dropout, by graph */
+    const uint64_t *seeds;       /* seeds of dropout, by graph */
 } gnn_batch;
 
-/* What a batch is made of: graphs[i] has the rows row_lists[i][0 … row_counts[i]). */
+/* Input for gnn_batch_of: graphs[i] has the rows row_lists[i][0 … row_counts[i]). */
 typedef struct gnn_batch_source {
     const gnn_graph *const *graphs;
     const gnn_row *const *const *row_lists;

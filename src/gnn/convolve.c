@@ -5,7 +5,7 @@
 #include <math.h>
 #include <string.h>
 
-/* Rows of a product at a time: they stay in the second cache while all columns pass. */
+/* Rows of a product computed at a time, so that they stay in the L2 cache over all columns. */
 enum { ROWS_AT_ONCE = 96, DEPTH_AT_ONCE = 192 };
 static const float SHORTEST = 1e-12F, LEAK = 0.2F; /* PyTorch's */
 
@@ -30,8 +30,8 @@ void gnn_product(const float *a, size_t rows, size_t depth, const float *b, size
     }
 }
 
-/* Transposes a piece of `a` first: its columns are far apart, and rows at such distances push each other out of the
- * cache. */
+/* Transposes a piece of `a` first, because elements of its columns are far apart and evict each other from the cache.
+ * */
 void gnn_product_sum(const float *a, size_t a_columns, const float *b, size_t columns, size_t rows, float *c,
                      gnn_pool *pool)
 {
@@ -72,7 +72,7 @@ static inline void add_scaled(float *restrict to, const float *restrict from, fl
         to[i] += by * from[i];
 }
 
-/* Eight sums, which the compiler may keep in vectors. */
+/* Eight sums, so that the compiler can use vectors. */
 static float dot(const float *a, const float *b, size_t count)
 {
     float sums[8] = {0}, sum = 0;
@@ -206,7 +206,7 @@ static float leaky(float x)
     return x > 0 ? x : LEAK * x;
 }
 
-/* Attention of node i to what it reads and to itself: a softmax over leaky(ends[j][0] + ends[i][1]). */
+/* Attention of node i to its inputs and itself: a softmax over leaky(ends[j][0] + ends[i][1]). */
 static void attend(const gnn_batch *b, const gnn_block *x, size_t i)
 {
     float *own = x->scores + b->edge_count + i, to = x->ends[2 * i + 1], sum = 0;
@@ -245,8 +245,8 @@ static void gat(const gnn_network *n, const gnn_batch *b, int index, gnn_block *
     }
 }
 
-/* Gradients of the scores of node i by those of its result; adds to those of `mixed` and `ends`. `room` has a number
- * for each edge of the node. */
+/* Computes gradients of the scores of node i from that of its result; adds to the gradients of `mixed` and `ends`.
+ * `room` has a number for each edge of the node. */
 static void attend_back(const gnn_batch *b, const gnn_block *x, size_t i, size_t hidden, const float *slope,
                         float *mixed_slope, float *ends_slope, float *room)
 {

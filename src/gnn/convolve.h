@@ -12,7 +12,7 @@ typedef struct gnn_network {
     const float *transposed; /* gnn_layout_transpose() of each matrix; gradients need it */
 } gnn_network;
 
-/* One convolution, and what its gradient needs. Arrays are in the pool. */
+/* One convolution, with the arrays that its gradient reads, in the pool. */
 typedef struct gnn_block {
     const float *input; /* [nodes][width] */
     size_t width;

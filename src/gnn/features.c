@@ -6,7 +6,7 @@
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
-/* Classes of operators; what no row names is in the last one. */
+/* Classes of operators; the last one has all operators that no row lists. */
 static const char *const CLASSES[GNN_OPERATORS] = {
     "Input",
     "Conv ConvTranspose ConvInteger QLinearConv DeformConv ConvBatchNorm",

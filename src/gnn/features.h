@@ -1,4 +1,4 @@
-/* features.h: what graph networks read of a network: 32 numbers for each node, edges, and five numbers for the whole
+/* features.h: inputs of graph networks for one network: 32 numbers for each node, edges, and five numbers for the whole
  * graph, in two forms. `dippm` is the form of DIPPM (Panner Selvam and Brorsson, 2023): operators with weights in a
  * chain. `full` has every operator and the true edges. */
 #ifndef SOOTH_GNN_FEATURES_H

@@ -10,7 +10,7 @@
 #include <zlib.h>
 
 static const char MODEL_MAGIC[16] = "sooth gnn net 1", RUN_MAGIC[16] = "sooth gnn run 1";
-enum { HEAD_WORDS = 11, CHECKED_AT = 20 }; /* words after the checksum; where the checked bytes begin */
+enum { HEAD_WORDS = 11, CHECKED_AT = 20 }; /* words after the checksum; offset of the first checked byte */
 
 /* ---- words ------------------------------------------------------------------------------------------------------- */
 
@@ -152,7 +152,7 @@ void gnn_file_decode(str stored, gnn_model *m, arena *a)
 
 typedef struct run_header {
     char magic[16];
-    uint32_t checksum; /* of the rest of the header and of the arrays */
+    uint32_t checksum; /* of the rest of the header and the arrays */
     int32_t epoch, best_epoch, reserved;
     uint64_t identity, count;
     int64_t step;
@@ -196,7 +196,7 @@ void gnn_file_keep(const char *path, const gnn_trainer *t, uint64_t identity, fa
         fail_with(f, SOOTH_ERROR_SYSTEM, "cannot be written: %s", strerror(error));
 }
 
-/* Returns what is wrong with a checkpoint, or NULL; takes it over. */
+/* Loads the state of a checkpoint. Returns NULL, or the reason why it cannot be used. */
 static const char *go_on_from(const file_map *map, gnn_trainer *t, uint64_t identity)
 {
     run_header h;

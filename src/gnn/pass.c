@@ -9,9 +9,9 @@ typedef struct passing {
     gnn_pool *pool;
     double dropout;
     gnn_block blocks[GNN_BLOCKS];
-    float *outputs[GNN_BLOCKS]; /* of the blocks, after ReLU and dropout */
-    float *inputs[GNN_DENSE];   /* of the dense layers */
-    size_t widths[GNN_DENSE];   /* of these inputs */
+    float *outputs[GNN_BLOCKS]; /* outputs of the blocks, after ReLU and dropout */
+    float *inputs[GNN_DENSE];   /* inputs of the dense layers */
+    size_t widths[GNN_DENSE];   /* width of each of these inputs */
     float *last;                /* [rows][GNN_OUTPUTS] */
 } passing;
 
@@ -57,7 +57,7 @@ static void run_blocks(passing *p)
     }
 }
 
-/* The input of the dense layers: the sum over the nodes of a row's graph, and the row. */
+/* Computes the input of the dense layers: for each row, the sum over the nodes of its graph, and the row itself. */
 static void pool_nodes(passing *p)
 {
     const gnn_batch *b = p->batch;
@@ -109,7 +109,7 @@ void gnn_pass_forward(const gnn_network *n, const gnn_batch *b, gnn_pool *pool, 
 
 /* ---- backward ---------------------------------------------------------------------------------------------------- */
 
-/* The loss, and its slope by the outputs. */
+/* Returns the loss and fills its derivatives by the outputs. */
 static double lose(const passing *p, const gnn_loss *loss, float *slope)
 {
     double sum = 0;
@@ -125,7 +125,7 @@ static double lose(const passing *p, const gnn_loss *loss, float *slope)
     return sum * loss->per_label;
 }
 
-/* Returns the slope of the input of the dense layers. */
+/* Returns the derivatives by the input of the dense layers. */
 static float *dense_back(passing *p, float *slope, float *gradient)
 {
     const gnn_layout *l = &p->net->layout;
@@ -134,7 +134,7 @@ static float *dense_back(passing *p, float *slope, float *gradient)
         const gnn_matrix *m = &l->dense[d];
         gnn_add_rows(slope, rows, m->columns, gradient + l->dense_bias[d].at);
         gnn_product_sum(p->inputs[d], m->rows, slope, m->columns, rows, gradient + m->at, p->pool);
-        /* The first layer's other inputs are not trained. */
+        /* The first layer also reads rows, which need no gradient. */
         size_t columns = d ? m->rows : l->hidden;
         float *below = gnn_pool_zeros(p->pool, rows * columns + 1);
         gnn_product(slope, rows, m->columns, p->net->transposed + m->at, m->rows, columns, NULL, below);
@@ -145,7 +145,7 @@ static float *dense_back(passing *p, float *slope, float *gradient)
     return slope;
 }
 
-/* Spreads the slope of the sums to the nodes. */
+/* Passes the derivatives of the sums on to the nodes. */
 static float *nodes_back(const passing *p, const float *row_slope)
 {
     const gnn_batch *b = p->batch;

@@ -68,7 +68,7 @@ void gnn_pool_reset(gnn_pool *p)
     free(p->data);
     wanted += wanted / 8;
     p->data = malloc(wanted + LINE);
-    p->capacity = p->data ? wanted : 0; /* without memory the next pass takes extras, and reports */
+    p->capacity = p->data ? wanted : 0; /* on failure, the next pass allocates extra blocks and reports the error */
 }
 
 void gnn_pool_free(gnn_pool *p)

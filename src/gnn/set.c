@@ -65,7 +65,7 @@ static bool is_same(const set_setting *a, const set_setting *b)
            strcmp(a->optimizer, b->optimizer) == 0 && strcmp(a->stack, b->stack) == 0;
 }
 
-/* Returns the index of the setting; a GPU without a file, and a slice, are NULL in it. */
+/* Returns the index of the setting, whose GPU is NULL for a slice or a GPU without a file. */
 static int32_t setting_of(gnn_set *s, const set_setting *is)
 {
     for (int32_t i = s->settings.count - 1; i >= 0; i--)

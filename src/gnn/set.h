@@ -7,15 +7,15 @@
 
 typedef enum gnn_role { GNN_TRAIN, GNN_VALIDATE, GNN_TEST, GNN_UNUSED, GNN_ROLES } gnn_role;
 
-/* What a split keeps together: a graph, an architecture (any batch and image), a family, a GPU. */
+/* Labels that a split keeps together: those of a graph, an architecture (any batch and image), a family, or a GPU. */
 typedef enum gnn_split { GNN_RANDOM, GNN_ARCHITECTURE, GNN_FAMILY, GNN_GPU, GNN_SPLITS } gnn_split;
 
 typedef struct gnn_example {
-    const char *name, *family; /* the family in the name if the set has none */
+    const char *name, *family; /* taken from the name if the set does not store it */
     uint64_t fingerprint, architecture;
     gnn_graph graph;
     set_figures figures;
-    double traffic;               /* elements that nodes write, and parameters */
+    double traffic;               /* numbers of elements that nodes write, and of parameters */
     int32_t first_row, row_count; /* in gnn_set.rows */
 } gnn_example;
 
@@ -45,7 +45,7 @@ typedef struct gnn_set {
     float (*setting_inputs)[GNN_SETTINGS]; /* by setting, after gnn_set_end */
     uint8_t *roles;                        /* gnn_role by row, after gnn_set_split */
     arena scratch;
-    /* Labels that were left out, and the first GPU that no file describes. */
+    /* Number of labels left out, and the first GPU without a file. */
     size_t unknown_gpu, no_number;
     const char *first_unknown;
 } gnn_set;
@@ -60,8 +60,8 @@ void gnn_set_add_label(gnn_set *s, const set_label *l);
 void gnn_set_end(gnn_set *s);
 void gnn_set_free(gnn_set *s); /* its scratch memory; the rest is in the arena */
 
-/* What is tested. Without a list, groups are chosen by the seed until they have 15 % of the labels. Validation takes
- * another 15 %: groups, or graphs where there are fewer than ten groups. */
+/* Labels to test. Without a list, a random choice of groups with 15 % of the labels. Validation takes another 15 %:
+ * groups, or graphs if there are fewer than ten groups. */
 typedef struct gnn_split_options {
     gnn_split by;
     uint64_t seed;
@@ -69,8 +69,8 @@ typedef struct gnn_split_options {
     size_t apart_count;
     str rows; /* CSV of the labels to test: name, batch, gpu, precision, layout, runtime, mode, stack */
 } gnn_split_options;
-/* Sets the roles. Labels of a tested group that are not tested themselves are unused. Fails if nothing is left for one
- * of the roles, or a name or row matches nothing. */
+/* Sets the roles. If a list names some labels of a group, the others of that group are unused. Fails if a role has no
+ * label, or if a name or row matches nothing. */
 void gnn_set_split(gnn_set *s, const gnn_split_options *o);
 size_t gnn_set_role_count(const gnn_set *s, gnn_role role);
 /* Hash of the graphs, labels and roles. */

@@ -1,4 +1,4 @@
-/* split.c: divides the labels of a set into those that train, validate and test. */
+/* split.c: divides the labels of a set into training, validation and test. */
 #include "base/csv.h"
 #include "gnn/set.h"
 
@@ -7,7 +7,7 @@
 const char *const GNN_SPLIT_NAMES[GNN_SPLITS + 1] = {"random", "architecture", "family", "gpu", NULL};
 const char *const GNN_ROLE_NAMES[GNN_ROLES] = {"train", "validation", "test", "unused"};
 
-static const double SHARE = 0.15; /* of test and of validation */
+static const double SHARE = 0.15; /* share of the labels for test, and for validation */
 enum { FEW_GROUPS = 10 };
 
 /* Labels that stay together. */
@@ -72,7 +72,7 @@ static group *find(const splitting *s, uint64_t key)
     return bsearch(&(group){.key = key}, s->groups, s->count, sizeof *s->groups, by_key);
 }
 
-/* Lists the groups of the rows that are still for training. */
+/* Lists the groups of the rows that still have the role of training. */
 static void list_groups(splitting *s, gnn_split by)
 {
     const gnn_set *set = s->set;
@@ -166,7 +166,7 @@ static int ascending(const void *a, const void *b)
     return x < y ? -1 : x > y;
 }
 
-/* Marks the listed rows; their groups are unused otherwise. */
+/* Marks the listed rows as test, and the other rows of their groups as unused. */
 static void choose_listed(splitting *s)
 {
     arena *a = s->set->arena;

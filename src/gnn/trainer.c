@@ -57,7 +57,7 @@ void gnn_trainer_free(gnn_trainer *t)
 
 /* ---- batches ----------------------------------------------------------------------------------------------------- */
 
-/* The batch of the examples and of their labels with one of the roles. `seed` is that of dropout. */
+/* Makes the batch of the examples with their labels of the given roles. `seed` is that of dropout. */
 static gnn_batch batch_of(const gnn_set *set, const gnn_scaling *scaling, const int32_t *examples, size_t count,
                           uint32_t roles, uint64_t seed, gnn_pool *pool)
 {
@@ -106,7 +106,7 @@ static int by_size(const void *a, const void *b)
     return x[0] != y[0] ? (x[0] > y[0] ? -1 : 1) : (x[1] > y[1]) - (x[1] < y[1]);
 }
 
-/* The largest graph goes to the shard with the fewest nodes, and so on. */
+/* Distributes graphs, largest first, each to the shard with the fewest nodes. */
 static void divide(step *s, const int32_t *examples, int32_t count)
 {
     int64_t sizes[GNN_MOST_GRAPHS][2], nodes[GNN_SHARDS] = {0};
@@ -298,7 +298,7 @@ double gnn_trainer_epoch(gnn_trainer *t, const gnn_watch *watch)
     int32_t *order = t->order;
     double sum = 0;
     int64_t labels = 0, all = 0, done = 0, steps = (t->order_count + at_once - 1) / at_once;
-    /* From the order of the set, so that an epoch does not depend on those before it. */
+    /* Restores the order of the set before shuffling, so that epochs are independent. */
     for (int32_t i = 0, n = 0; i < t->set->examples.count; i++)
         if (has_role(t->set, &t->set->examples.items[i], 1U << GNN_TRAIN))
             order[n++] = i;

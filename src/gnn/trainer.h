@@ -47,8 +47,8 @@ void gnn_trainer_init(gnn_trainer *t, const gnn_set *set, const gnn_options *o, 
                       arena *a);
 void gnn_trainer_free(gnn_trainer *t); /* pools; the rest is in the arena */
 
-/* Runs an epoch and returns the mean loss of its labels. `stop` ends it early, when it is not 0; the state is then of
- * no use. `progress` is called after each step. Either may be NULL. */
+/* Runs an epoch and returns the mean loss of its labels. A nonzero `stop` ends it early and leaves an unusable state.
+ * `progress` is called after each step. Either may be NULL. */
 typedef struct gnn_watch {
     const volatile int *stop;
     void (*progress)(void *context, int64_t step, int64_t steps);

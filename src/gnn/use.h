@@ -12,8 +12,8 @@ typedef struct gnn_prediction {
 /* Fails through the arena. */
 gnn_prediction gnn_use(const gnn_model *m, const sooth_model *model, const float setting[GNN_SETTINGS], arena *a);
 
-/* The MIG profile of the GPU by DIPPM's rule: the first profile, of those with more compute and more memory than the
- * one before, whose nominal memory exceeds the prediction. "" if there is none. */
+/* The GPU's MIG profile by DIPPM's rule. Of the profiles that each have more compute and memory than the previous one,
+ * it is the first whose nominal memory exceeds the prediction. "" if there is none. */
 const char *gnn_use_profile(const sooth_gpu *gpu, double memory_mib);
 
 #endif

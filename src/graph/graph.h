@@ -188,7 +188,7 @@ typedef struct dim_default {
     int64_t value;
 } dim_default;
 
-/* Types in which the file says that its network is stored and run; zero where it does not. */
+/* Types in which the network is stored and run, as stated in the file; zero if not stated. */
 typedef struct own_types {
     dtype type;            /* of weights and activations */
     dtype quantized;       /* of the weights of products: DT_FLOAT8E4M3FN, DT_INT8 or DT_INT4 */
@@ -224,7 +224,7 @@ typedef struct source {
 /* A value as inferred at the file's batch. It lives in the network's arena, because the source drops the values of
  * an elaboration (elaborate.h) before the network is inferred again. */
 typedef struct file_shape {
-    int8_t rank; /* RANK_UNKNOWN also if a dimension is unknown */
+    int8_t rank; /* also RANK_UNKNOWN if any dimension is unknown */
     const num *dims;
     const num *ints; /* folded data, or NULL */
 } file_shape;

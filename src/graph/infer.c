@@ -149,7 +149,7 @@ static bool all_outputs_folded(const network *net, const node *n)
     return n->output_count > 0;
 }
 
-/* True if the file tells parameters from constants, and its framework runs a program as it is written. */
+/* True if the file distinguishes parameters from constants, and its framework runs the program as written. */
 static bool states_parameters(const sooth_model *model)
 {
     str format = model->source.format, producer = model->source.producer;

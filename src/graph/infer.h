@@ -103,7 +103,7 @@ typedef struct scope {
      * map to themselves. NULL: every id maps to itself. */
     const value_id *map;
     value_id first, end;
-    const node *call; /* Call of a function, used to resolve ATTR_REFERENCE. */
+    const node *call; /* The function call whose attributes resolve ATTR_REFERENCE. */
     const function *function;
     int64_t repeat;
     int depth;

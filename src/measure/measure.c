@@ -83,7 +83,7 @@ static void summarize(measurer *c, measured_run *to)
         to->bytes[i] = (int64_t)c->run->bytes[i];
 }
 
-/* Catches a failure, so that the run's memory is freed, and passes it on to the caller. */
+/* Catches a failure to free the run's memory, then passes it on to the caller. */
 static bool run_guarded(measurer *c, measured_run *to, bool saves, fail *own)
 {
     if (setjmp(own->jump))

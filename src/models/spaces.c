@@ -238,7 +238,7 @@ const zoo_parameter ZOO_FBNET[] = {
 
 typedef struct fbnet_block {
     const char *name;
-    int64_t kernel, expansion, groups; /* kernel 0: skip connection */
+    int64_t kernel, expansion, groups; /* kernel size 0: a skip connection */
 } fbnet_block;
 
 static const fbnet_block *find_block(builder *b, const zoo_arguments *a, str name)

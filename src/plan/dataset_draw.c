@@ -1,5 +1,5 @@
 /* dataset_draw.c: draws the graphs of a plan. Tries the candidates of a family in random order without repetition.
- * Takes each that can be built and whose fingerprint is new. */
+ * Takes every candidate that can be built and has a new fingerprint. */
 #include "plan/dataset.h"
 
 #include <math.h>

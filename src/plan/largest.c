@@ -54,7 +54,7 @@ static sooth_status try_batch(search *s, int64_t batch, bool *fits)
     if (status != SOOTH_OK)
         return status;
     if (isnan(t->footprint.capacity_mib))
-        return error_say(s->error, SOOTH_ERROR_UNSUPPORTED, "how much memory the GPU has is not known");
+        return error_say(s->error, SOOTH_ERROR_UNSUPPORTED, "the GPU's memory size is unknown");
     t->batch = batch;
     *fits = is_fitting(s, &t->footprint);
     if (t == &own)

@@ -278,7 +278,7 @@ void nas_search_once(nas_run *run)
 typedef struct repeating {
     sooth_nas *nas;
     int32_t most;
-    double enough; /* Accuracy at which every distance of interest has been reached. */
+    double enough; /* Accuracy that reaches every distance to be counted. */
     float *needed; /* evaluations until a distance was reached, [repeat][distance]; NAN: not reached */
     atomic_bool failed;
 } repeating;

@@ -170,8 +170,7 @@ static void finish_network(maker *m, size_t network)
     if (error) {
         char message[256];
         snprintf(message, sizeof message,
-                 "cannot be written: %s; networks finished before are kept there: remedy this and "
-                 "start the same survey again",
+                 "cannot be written: %s; finished networks are kept in it: fix this and start the same survey again",
                  strerror(error));
         stop_with(m, SOOTH_ERROR_SYSTEM, o->journal, message);
     } else if (!goes_on) {
@@ -343,7 +342,7 @@ static void share_networks(maker *m)
                        .compute = compute_network,
                        .consume = take_network};
     if (!ordered_run(&job) && m->failure.code == SOOTH_OK)
-        stop_with(m, SOOTH_ERROR_SYSTEM, "", "another process could not go on");
+        stop_with(m, SOOTH_ERROR_SYSTEM, "", "another process failed");
 }
 
 /* Process 0 has the journal and tells the others which networks are open. */
@@ -354,7 +353,7 @@ static void meet(maker *m)
     m->has_agreed = true;
     int status = m->agree(SOOTH_OK);
     if (status != SOOTH_OK)
-        fail_with(&m->survey->fail, (sooth_status)status, "another process cannot begin");
+        fail_with(&m->survey->fail, (sooth_status)status, "another process cannot start");
     m->team->share(m->team->context, m->is_done, m->options->network_count * sizeof *m->is_done);
 }
 

@@ -1,4 +1,4 @@
-/* survey.h: a survey while it is made and when it is done. */
+/* survey.h: a survey in progress or done. */
 #ifndef SOOTH_PLAN_SURVEY_H
 #define SOOTH_PLAN_SURVEY_H
 

@@ -55,7 +55,7 @@ static void compare_libraries(sooth_train *t)
     } else {
         f.why = arena_printf(&t->arena,
                              "cuDNN reaches %.0f %% of the peak, cuBLAS %.0f %%: %.0f %% of its time are products, "
-                             "%.0f %% im2col and biases, %.0f %% the launches of %.0f kernels",
+                             "%.0f %% im2col and biases, %.0f %% launches of %.0f kernels",
                              of_cudnn, of_cublas, 100 * p->products_ms / cublas, 100 * p->copies_ms / cublas,
                              100 * p->launches_ms / cublas, p->launches)
                     .ptr;

@@ -26,8 +26,7 @@ extern const char CHART_STYLE[];
 void chart_open(chart *c, text *out, chart_axis x, chart_axis y, const char *label);
 void chart_close(chart *c);
 
-/* Widens an axis to include the value; values that are not finite, or not positive on a logarithmic axis, are
- * ignored. */
+/* Widens an axis to include the value. Ignores values that are not finite, or not positive on a logarithmic axis. */
 void chart_widen(chart_axis *axis, double value);
 
 typedef struct chart_point {

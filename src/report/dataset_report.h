@@ -1,4 +1,4 @@
-/* dataset_report.h: `sooth dataset stats` and `check`: what a set has, as a table and as JSON. */
+/* dataset_report.h: `sooth dataset stats` and `check`: contents of a set, as a table or JSON. */
 #ifndef SOOTH_REPORT_DATASET_REPORT_H
 #define SOOTH_REPORT_DATASET_REPORT_H
 
@@ -31,7 +31,7 @@ typedef struct dataset_summary {
     int64_t more_findings; /* number of findings that are not listed */
 } dataset_summary;
 
-/* As sooth_survey_report(): the caller frees the text. */
+/* The caller frees the text, as for sooth_survey_report(). */
 sooth_status dataset_report(const dataset_summary *summary, const sooth_report_options *options, char **text,
                             size_t *size, sooth_error *error);
 

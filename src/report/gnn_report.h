@@ -1,4 +1,4 @@
-/* gnn_report.h: what `sooth gnn` answers, as a table, JSON or CSV. */
+/* gnn_report.h: the answers of `sooth gnn` as a table, JSON or CSV. */
 #ifndef SOOTH_REPORT_GNN_REPORT_H
 #define SOOTH_REPORT_GNN_REPORT_H
 
@@ -10,8 +10,8 @@ typedef struct gnn_trained {
     int64_t hidden, parameters, graphs, labels[4]; /* labels: train, validation, test, unused */
     int64_t epochs, best_epoch, batch_size, seed, left_out, nodes;
     double rate, validation_error; /* mean error in the logarithm */
-    double seconds;                /* of the training, without reading the set */
-    /* One epoch's steps; medians over the epochs of this run. Processor time is that of all threads. */
+    double seconds;                /* duration of the training, without reading the set */
+    /* Duration of the steps of an epoch: the median over this run. Processor time is the sum over all threads. */
     double epoch_seconds, epoch_processor_seconds;
 } gnn_trained;
 
@@ -25,7 +25,7 @@ typedef struct gnn_score {
 typedef struct gnn_evaluation {
     const char *model_path, *set, *model, *node_features, *split, *part;
     int64_t hidden, epochs, graphs, labels;
-    double seconds; /* of the model's predictions */
+    double seconds; /* duration of the predictions */
     const gnn_score *scores;
     size_t score_count;
 } gnn_evaluation;
@@ -34,10 +34,10 @@ typedef struct gnn_answer {
     const char *model_path, *network, *gpu, *precision, *layout, *runtime, *mode, *model, *node_features;
     int64_t batch;
     sooth_interval latency_ms, energy_j, memory_mib; /* NAN: not trained */
-    const char *dippm_profile;                       /* "": none, or no memory */
+    const char *dippm_profile;                       /* "" if there is none, or memory was not trained */
 } gnn_answer;
 
-/* The text is the caller's to free. Formats: table, JSON; of an evaluation also CSV, a row for each score. */
+/* The text is the caller's to free. Formats: table, JSON; for an evaluation also CSV, with a row per score. */
 sooth_status gnn_trained_report(const gnn_trained *t, const sooth_report_options *options, char **text, size_t *size,
                                 sooth_error *error);
 sooth_status gnn_evaluation_report(const gnn_evaluation *e, const sooth_report_options *options, char **text,

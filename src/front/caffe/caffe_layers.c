@@ -767,7 +767,7 @@ static const caffe_row ROWS[] = {
 
 void caffe_write(caffe_call *c)
 {
-    if (caffe_is_type(c->layer->type, "Silence")) /* Silence only marks its input as used */
+    if (caffe_is_type(c->layer->type, "Silence")) /* Silence has no effect; it marks its input as used */
         return;
     for (size_t i = 0; i < sizeof ROWS / sizeof *ROWS && c->x != NO_VALUE; i++) {
         if (!caffe_is_type(c->layer->type, ROWS[i].type))

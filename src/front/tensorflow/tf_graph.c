@@ -446,7 +446,7 @@ void tf_open_function(tf_graph *g, tf_graph *caller, tf_function *function, str 
 {
     tf_file *f = caller->file;
     if (function->is_open)
-        fail_with(f->fail, SOOTH_ERROR_INPUT, "function '%.*s' calls itself; the depth is not known before it runs",
+        fail_with(f->fail, SOOTH_ERROR_INPUT, "function '%.*s' calls itself; its depth is known only at run time",
                   STR_ARG(function->name));
     if (caller->depth + 1 > MAX_NESTING)
         fail_with(f->fail, SOOTH_ERROR_INPUT, "functions call one another more than %d levels deep, at '%.*s'",
