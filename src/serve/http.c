@@ -28,6 +28,7 @@ enum {
     IDLE_S = 20,          /* seconds without data before a connection is closed */
     MOST_UPLOAD_S = 120,  /* seconds for a whole body */
     BODIES_IN_FLIGHT = 4, /* Limit on the bodies of all requests together, in units of the largest body. */
+    SMALL_BODY = 64 << 10, /* bytes that a body may have beyond that limit, so that large uploads refuse no question */
     STOP_S = 10,
     PEER_ROOM = 64,
     URL_ROOM = 200,
@@ -57,7 +58,7 @@ typedef struct exchange {
     pair pairs[MOST_PAIRS];
     struct timespec began;
     size_t body_room, bytes_in;
-    bool is_too_large, is_queued;
+    bool is_too_large, is_crowded, is_queued;
     bool is_computed; /* A worker has computed the answer. */
     unsigned status;
     size_t bytes_out;
@@ -201,9 +202,12 @@ static bool send_page(exchange *x)
 
 /* ---- work -------------------------------------------------------------------------------------------------------- */
 
-static void release_body(exchange *x)
+static void free_body(exchange *x)
 {
-    atomic_fetch_sub(&x->server->body_bytes, x->bytes_in);
+    atomic_fetch_sub(&x->server->body_bytes, x->request.body_size);
+    free(x->request.body);
+    x->request.body = NULL;
+    x->request.body_size = x->body_room = 0;
 }
 
 /* Runs in a worker: computes the answer and wakes the connection. */
@@ -233,6 +237,8 @@ static bool answer_whole(exchange *x)
     server *s = x->server;
     if (x->is_too_large)
         return send_error(x, 413, "too_large", "the body is larger than the server takes (--max-mib)");
+    if (x->is_crowded)
+        return send_error(x, 503, "busy", "too many large bodies at once: try again in a second");
     switch (x->request.route) {
     case ROUTE_HEALTH:
         if (strcmp(x->url, "/readyz") == 0 && atomic_load(&s->stops))
@@ -331,22 +337,23 @@ static exchange *begin(server *s, struct MHD_Connection *connection, const char 
     return x;
 }
 
-/* Adds a piece of the body; returns false to end the connection. */
+/* Adds a piece of the body; returns false to end the connection. A refused body is read on, but not kept. */
 static bool add_body(exchange *x, const char *bytes, size_t size)
 {
     server *s = x->server;
+    size_t most = s->options->most_body_bytes, before = x->request.body_size;
     if (seconds_since(&x->began) > MOST_UPLOAD_S)
         return false;
-    size_t before = x->request.body_size;
-    size_t all = atomic_fetch_add(&s->body_bytes, size) + size;
     x->bytes_in += size;
-    if (x->is_too_large || before + size > s->options->most_body_bytes ||
-        all > BODIES_IN_FLIGHT * s->options->most_body_bytes) {
-        x->is_too_large = true;
-        return x->bytes_in <= 2 * s->options->most_body_bytes;
+    x->is_too_large = x->is_too_large || x->bytes_in > most;
+    x->is_crowded = x->is_crowded || (before + size > SMALL_BODY &&
+                                      atomic_load(&s->body_bytes) + size > BODIES_IN_FLIGHT * most);
+    if (x->is_too_large || x->is_crowded) {
+        free_body(x);
+        return x->bytes_in <= 2 * most;
     }
     if (before + size > x->body_room) {
-        size_t room = 2 * (before + size) < (size_t)64 << 10 ? (size_t)64 << 10 : 2 * (before + size);
+        size_t room = 2 * (before + size) < (size_t)4 << 10 ? (size_t)4 << 10 : 2 * (before + size);
         char *grown = realloc(x->request.body, room);
         if (!grown)
             return false;
@@ -355,6 +362,7 @@ static bool add_body(exchange *x, const char *bytes, size_t size)
     }
     memcpy((char *)x->request.body + before, bytes, size);
     x->request.body_size += size;
+    atomic_fetch_add(&s->body_bytes, size);
     return true;
 }
 
@@ -421,7 +429,6 @@ static void finish(void *of, struct MHD_Connection *connection, void **state, en
     if (!x)
         return;
     double seconds = seconds_since(&x->began);
-    release_body(x);
     metrics_add(s->metrics, x->request.route, x->status, seconds, x->bytes_in, x->bytes_out);
     if (!s->options->is_quiet) {
         sooth_error error;
@@ -431,7 +438,7 @@ static void finish(void *of, struct MHD_Connection *connection, void **state, en
             fwrite(line.bytes, 1, line.size, stderr);
         free(line.bytes);
     }
-    free(x->request.body);
+    free_body(x);
     free(x->response.bytes);
     free(x);
     *state = NULL;

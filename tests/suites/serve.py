@@ -189,42 +189,131 @@ def pipelined(server, check):
     check(got.count(b"HTTP/1.1 200") == 20, "twenty requests in one packet have twenty answers")
 
 
-def attack(port, until, seed):
-    """A hostile client: sends truncated requests, garbage or wrong lengths, or stalls."""
-    rng = random.Random(seed)
+def crowded(server, check):
+    """Large uploads that fill the room for bodies refuse other large ones, and no small question."""
+    large = (2 << 20) - 100
+    uploads = [server.raw() for _ in range(4)]
+    for upload in uploads:
+        upload.sendall(b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % large + b"x" * (large - 1))
+    time.sleep(0.5)
+    status, body, headers = server.ask("POST", "/v1/predict", b"x" * large)
+    check(status == 503 and json.loads(body)["error"]["code"] == "busy" and "Retry-After" in headers, f"a large body too many: 503 ({status})")
+    check(server.ask("POST", "/v1/predict?gpu=t4", MODEL)[0] == 200, "a small file beside them")
+    for upload in uploads:
+        upload.close()
+
+
+HEALTHY = b"POST /v1/predict?model=zoo:resnet18&totals=1 HTTP/1.1\r\nHost: localhost\r\nContent-Length: 0\r\n\r\n"
+
+
+def damaged(rng, data):
+    """A copy of the data, cut and with wrong bytes."""
+    data = bytearray(data[:rng.randrange(1, len(data) + 1)])
+    for _ in range(rng.randrange(20)):
+        data[rng.randrange(len(data))] = rng.randrange(256)
+    return bytes(data)
+
+
+def malformed(rng):
+    """A head that is no HTTP or lies about its length, and a piece of a file."""
     heads = [b"POST /v1/predict?gpu=t4 HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n", b"GET / HTTP/1.1\r\n", b"\x00" * 50,
              b"POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n",
-             b"POST /v1/inspect HTTP/1.1\r\nHost: localhost\r\nContent-Length: -%d\r\n\r\n", b"GET /%s HTTP/9.9\r\n\r\n" % (b"a" * 9000)]
+             b"POST /v1/inspect HTTP/1.1\r\nHost: localhost\r\nContent-Length: -%d\r\n\r\n", b"GET /" + b"a" * 9000 + b" HTTP/9.9\r\n\r\n"]
+    head = rng.choice(heads)
+    if b"%d" in head or b"%x" in head:
+        head %= rng.randrange(1 << rng.randrange(1, 40))
+    return head + damaged(rng, MODEL)
+
+
+def damaged_file(rng):
+    """A whole request with a damaged file."""
+    body = damaged(rng, MODEL)
+    path = rng.choice(["predict?gpu=t4", "inspect", "mig?gpu=a100", "convert"])
+    return b"POST /v1/%s HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % (path.encode(), len(body)) + body
+
+
+def random_options(rng):
+    """JSON with options that make no sense."""
+    values = [-1, 0, 1e300, "", "x" * 500, [], {}, None, True, ["t4"] * 50, "../../etc/passwd", "\u0000", "zoo:" + "a" * 300]
+    keys = ["model", "gpu", "batch", "precision", "mode", "mig", "dims.x", "shape", "interval_percent", "host", "x\ny"]
+    question = {"model": "zoo:resnet18", **{rng.choice(keys): rng.choice(values) for _ in range(rng.randrange(1, 6))}}
+    body = json.dumps(question).encode()[:rng.choice([10, 100000])]
+    head = b"POST /v1/%s HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+    return head % (rng.choice([b"predict", b"batch", b"mig", b"inspect"]), len(body)) + body
+
+
+def oversized(rng):
+    """A body above the limit, with its length or in chunks."""
+    if rng.random() < 0.5:
+        return b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % (3 << 20) + b"x" * (3 << 20)
+    chunk = b"%x\r\n" % (1 << 20) + b"x" * (1 << 20) + b"\r\n"
+    return b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n" + chunk * rng.randrange(1, 6)
+
+
+def pipeline(rng):
+    """Several requests at once, good and bad ones."""
+    return b"".join(rng.choice([lambda r: HEALTHY, lambda r: HEALTHY, damaged_file, random_options])(rng) for _ in range(rng.randrange(2, 12)))
+
+
+def random_bytes(rng):
+    return rng.randbytes(rng.randrange(1, 4000))
+
+
+ATTACKS = [malformed, damaged_file, random_options, oversized, pipeline, random_bytes]
+
+
+def attack(port, until, seed, counts):
+    """Sends hostile requests; reads the answer, a piece of it, or nothing."""
+    rng = random.Random(seed)
     while time.monotonic() < until:
+        make = rng.choice(ATTACKS)
         try:
             client = socket.create_connection(("127.0.0.1", port), timeout=5)
-            head = rng.choice(heads)
-            client.sendall(head % rng.randrange(1 << rng.randrange(1, 40)) if b"%d" in head or b"%x" in head else head)
-            body = bytearray(MODEL[:rng.randrange(len(MODEL))])
-            for _ in range(rng.randrange(20)):
-                if body:
-                    body[rng.randrange(len(body))] = rng.randrange(256)
-            client.sendall(bytes(body))
-            if rng.random() < 0.5:
-                client.settimeout(0.2)
-                client.recv(4096)
-            client.close()
+            with contextlib.closing(client):
+                request = make(rng)
+                counts[make.__name__] = counts.get(make.__name__, 0) + 1
+                client.sendall(request[:rng.randrange(1, len(request))] if rng.random() < 0.2 else request)
+                if rng.random() < 0.5:
+                    client.settimeout(0.2)
+                    client.recv(4096)
         except OSError:
             pass
 
 
+def wait_slowly(server, until, count, opened):
+    """Keeps `count` uploads open that never end: each sends a byte now and then, and one that the server closed starts again."""
+    head = b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\nabc"
+    clients = []
+    while time.monotonic() < until:
+        alive = []
+        for client in clients:
+            try:
+                client.send(b"x")
+                alive.append(client)
+            except OSError:
+                client.close()
+        clients = alive
+        while len(clients) < count and time.monotonic() < until:
+            try:
+                clients.append(server.raw())
+                clients[-1].sendall(head)
+                opened[0] += 1
+            except OSError:
+                break
+        opened[1] = max(opened[1], len(clients))
+        time.sleep(min(5, max(0, until - time.monotonic())))
+    for client in clients:
+        client.close()
+
+
 def bad_clients(server, check):
     room = min(1000, resource.getrlimit(resource.RLIMIT_NOFILE)[0] - 100)
-    slow = []
-    for _ in range(room):
-        client = server.raw()
-        client.sendall(b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\nabc")
-        slow.append(client)
-    until = time.monotonic() + SECONDS
-    attackers = [threading.Thread(target=attack, args=(server.port, until, seed)) for seed in range(4)]
-    for thread in attackers:
+    until, counts, opened = time.monotonic() + SECONDS, {}, [0, 0]
+    slow = threading.Thread(target=wait_slowly, args=(server, until, room, opened))
+    attackers = [threading.Thread(target=attack, args=(server.port, until, seed, counts)) for seed in range(4)]
+    for thread in (slow, *attackers):
         thread.start()
-    wrong, count, before = [], 0, server.resident_kib()
+    wrong, times, before = [], [], server.resident_kib()
     while time.monotonic() < until:
         began = time.monotonic()
         try:
@@ -233,15 +322,18 @@ def bad_clients(server, check):
                 wrong.append(f"{status}")
         except OSError as why:
             wrong.append(str(why))
-        count += 1
-        if time.monotonic() - began > 10:
+        times.append(time.monotonic() - began)
+        if times[-1] > 10:
             wrong.append("an answer took 10 s")
-    for thread in attackers:
+    for thread in (slow, *attackers):
         thread.join()
-    for client in slow:
-        client.close()
-    check(server.process.poll() is None and count > 0 and not wrong,
-          f"{count} healthy clients are answered beside {room} slow and four hostile ones {wrong[:5] or ''}")
+    times.sort()
+    print(f"# {SECONDS:.0f} s: {sum(counts.values())} hostile requests ({', '.join(f'{n} {c}' for n, c in sorted(counts.items()))}), "
+          f"{opened[0]} slow uploads, {opened[1]} at once; healthy answers: median {1e3 * times[len(times) // 2]:.1f} ms, "
+          f"p99 {1e3 * times[len(times) * 99 // 100]:.1f} ms, slowest {1e3 * times[-1]:.0f} ms")
+    check(server.process.poll() is None and times and not wrong,
+          f"{len(times)} healthy clients are answered beside {room} slow and four hostile ones {wrong[:5] or ''}")
+    check(opened[1] > room * 0.9, f"{opened[1]} slow clients at once")
     grown = server.resident_kib() - before
     check("fsanitize" in (BUILD / "flags").read_text() or grown < 200 << 10, f"memory stays: {grown >> 10} MiB more")
 
@@ -271,6 +363,7 @@ def main():
     openapi(server, check, skip)
     refusals(server, check)
     pipelined(server, check)
+    crowded(server, check)
     bad_clients(server, check)
     lines = [line for line in server.text().splitlines() if line.startswith("{")]
     parsed = [json.loads(line) for line in lines]
