@@ -1,5 +1,5 @@
 /* keras.h: shared by the parts of the Keras reader: files and models (keras.c), layers (keras_layers.c,
- * keras_recurrent.c, keras_ops.c), settings (keras_settings.c). */
+ * keras_norm.c, keras_recurrent.c, keras_ops.c, keras_compound.c), settings (keras_settings.c). */
 #ifndef SOOTH_FRONT_KERAS_KERAS_H
 #define SOOTH_FRONT_KERAS_KERAS_H
 
@@ -40,9 +40,18 @@ void keras_read_config(builder *b, const json_node *model, const char *format, s
 void keras_layer(keras_call *c);
 bool keras_recurrent(keras_call *c); /* keras_recurrent.c: false if it is not recurrent */
 bool keras_operator(keras_call *c);  /* keras_ops.c: joins, attention, keras.ops; false for other classes */
-bool keras_compound(
-    keras_call *c); /* keras_compound.c: einsum, grouped attention, single elements; false for other classes */
+/* keras_compound.c: einsum, grouped attention, single elements; false for other classes */
+bool keras_compound(keras_call *c);
 void keras_foreign(keras_call *c);
+
+/* keras_norm.c: rows of the table in keras_layers.c. */
+void keras_batch_norm(keras_call *c, const char *canonical);
+void keras_layer_norm(keras_call *c, const char *canonical);
+void keras_rms_norm(keras_call *c, const char *canonical);
+void keras_group_norm(keras_call *c, const char *canonical);
+void keras_normalization(keras_call *c, const char *unused);
+void keras_rescaling(keras_call *c, const char *unused);
+void keras_layer_scale(keras_call *c, const char *unused);
 
 /* ---- keras_settings.c: what layers ask ------------------------------------------------------------------------- */
 int keras_shape(keras_call *c, value_id v, num *dims); /* returns the rank or RANK_UNKNOWN */

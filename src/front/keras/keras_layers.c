@@ -443,153 +443,7 @@ static void map_resizing(keras_call *c, const char *unused)
                 c->in[0], size, keras_channels_first(c), c->out);
 }
 
-/* ---- norms ----------------------------------------------------------------------------------------------------- */
-
-/* Returns a vector of weights; constants if the layer does not train them. */
-static value_id norm_weight(keras_call *c, const char *name, bool is_trained, int64_t channels)
-{
-    value_id v = keras_weight(c, name, 1, &channels);
-    if (!is_trained)
-        build_at(c->e->b, v)->is_constant_node = build_at(c->e->b, v)->is_untrained = true;
-    return v;
-}
-
-static void map_batch_norm(keras_call *c, const char *canonical)
-{
-    int64_t axis = -1;
-    num dims[MAX_RANK];
-    int rank = keras_shape(c, c->in[0], dims);
-    keras_ints(json_get(c->config, "axis"), &axis, 1);
-    num channels = keras_dim(c, c->in[0], (int)(axis < -MAX_RANK || axis > MAX_RANK ? -1 : axis));
-    if (!dim_known(channels)) {
-        keras_foreign(c);
-        return;
-    }
-    bool is_last = axis < 0 || axis == rank - 1;
-    value_id inputs[5] = {c->in[0], norm_weight(c, "gamma", keras_bool(c, "scale", NULL, true), channels),
-                          norm_weight(c, "beta", keras_bool(c, "center", NULL, true), channels),
-                          norm_weight(c, "moving_mean", false, channels),
-                          norm_weight(c, "moving_variance", false, channels)};
-    node *n = emit_op(c->e, canonical, inputs, 5, c->out);
-    emit_real(n, "epsilon", keras_real(c, "epsilon", 1e-3));
-    if (is_last && rank > 2)
-        emit_int(n, "channels_last", 1);
-}
-
-/* Returns the permutation that moves the normalized axes to the end, and their number; 0 if they are unknown or
- * none. */
-static int axes_behind(keras_call *c, const num *dims, int rank, int64_t *perm, int64_t *sizes)
-{
-    int64_t axes[MAX_RANK] = {-1};
-    bool is_normed[MAX_RANK] = {false};
-    int given = keras_ints(json_get(c->config, "axis"), axes, MAX_RANK), count = 0, at = 0;
-    for (int i = 0; i < (given ? given : 1); i++) {
-        int64_t axis = axes[i] < 0 ? axes[i] + rank : axes[i];
-        if (axis < 0 || axis >= rank || !dim_known(dims[axis]))
-            return 0;
-        is_normed[axis] = true;
-    }
-    for (int i = 0; i < rank; i++)
-        if (!is_normed[i])
-            perm[at++] = i;
-    for (int i = 0; i < rank; i++)
-        if (is_normed[i]) {
-            sizes[count++] = dims[i];
-            perm[at++] = i;
-        }
-    return count;
-}
-
-static value_id layer_norm_weight(keras_call *c, const char *name, const char *setting, int rank, const int64_t *sizes)
-{
-    value_id v = keras_weight(c, name, rank, sizes);
-    if (!keras_bool(c, setting, NULL, true))
-        build_at(c->e->b, v)->is_constant_node = build_at(c->e->b, v)->is_untrained = true;
-    return v;
-}
-
-/* Transposes the axes to the end and back, unless they are last already. */
-static void map_layer_norm(keras_call *c, const char *canonical)
-{
-    num dims[MAX_RANK];
-    int64_t perm[MAX_RANK], back[MAX_RANK], sizes[MAX_RANK];
-    int rank = keras_shape(c, c->in[0], dims), count = axes_behind(c, dims, rank, perm, sizes);
-    if (!count) {
-        keras_foreign(c);
-        return;
-    }
-    bool is_turned = false;
-    for (int i = 0; i < rank; i++) {
-        back[perm[i]] = i;
-        is_turned |= perm[i] != i;
-    }
-    value_id x = is_turned ? emit_transpose(c->e, c->in[0], perm, rank, NO_VALUE) : c->in[0];
-    value_id y = is_turned ? emit_temp(c->e) : c->out;
-    value_id inputs[3] = {x, layer_norm_weight(c, "gamma", "scale", count, sizes),
-                          keras_bool(c, "center", NULL, true) ? layer_norm_weight(c, "beta", "center", count, sizes)
-                                                              : NO_VALUE};
-    node *n = emit_op(c->e, canonical, inputs, 3, y);
-    emit_int(n, "axis", -count);
-    emit_real(n, "epsilon", keras_real(c, "epsilon", 1e-3));
-    if (is_turned)
-        emit_transpose(c->e, y, back, rank, c->out);
-}
-
-static void map_rms_norm(keras_call *c, const char *canonical)
-{
-    num channels = keras_dim(c, c->in[0], -1);
-    if (!dim_known(channels))
-        keras_foreign(c);
-    else
-        emit_int(
-            emit_op(c->e, canonical, (const value_id[]){c->in[0], norm_weight(c, "scale", true, channels)}, 2, c->out),
-            "axis", -1);
-}
-
-static void map_group_norm(keras_call *c, const char *canonical)
-{
-    num channels = keras_dim(c, c->in[0], (int)keras_int(c, "axis", NULL, -1));
-    if (!dim_known(channels)) {
-        keras_foreign(c);
-        return;
-    }
-    value_id inputs[3] = {c->in[0], norm_weight(c, "gamma", keras_bool(c, "scale", NULL, true), channels),
-                          norm_weight(c, "beta", keras_bool(c, "center", NULL, true), channels)};
-    node *n = emit_op(c->e, canonical, inputs, 3, c->out);
-    emit_int(n, "num_groups", keras_int(c, "groups", NULL, 32));
-    emit_int(n, "channels_last", 1);
-}
-
-/* (x - mean) / deviation, with constants from the data set. */
-static void map_normalization(keras_call *c, const char *unused)
-{
-    (void)unused;
-    emitter *e = c->e;
-    num channels = keras_dim(c, c->in[0], -1);
-    if (!dim_known(channels)) {
-        keras_foreign(c);
-        return;
-    }
-    value_id x = emit_2(e, "Sub", c->in[0], norm_weight(c, "mean", false, channels), NO_VALUE);
-    emit_2(e, "Div", x, norm_weight(c, "variance", false, channels), c->out);
-}
-
-/* x·scale + offset */
-static void map_rescaling(keras_call *c, const char *unused)
-{
-    (void)unused;
-    emitter *e = c->e;
-    value_id x = emit_2(e, "Mul", c->in[0], emit_scalar(e, DT_FLOAT32, keras_real(c, "scale", 1)), NO_VALUE);
-    emit_2(e, "Add", x, emit_scalar(e, DT_FLOAT32, keras_real(c, "offset", 0)), c->out);
-}
-
-/* ConvNeXt's factor per channel. */
-static void map_layer_scale(keras_call *c, const char *unused)
-{
-    (void)unused;
-    int64_t channels = keras_int(c, "projection_dim", NULL, 0);
-    emit_2(c->e, "Mul", c->in[0], keras_weight(c, "gamma", 1, &channels), c->out);
-}
+/* ---- wrappers and others ----------------------------------------------------------------------------------------- */
 
 /* Python code is not run. Without a shape in the file, its result is assumed to have the input's shape. */
 static void map_lambda(keras_call *c, const char *unused)
@@ -704,7 +558,7 @@ static const keras_row ROWS[] = {
     {"AveragePooling1D", map_pool_1d, "AveragePool"},
     {"AveragePooling2D", map_pool_2d, "AveragePool"},
     {"AveragePooling3D", map_pool_3d, "AveragePool"},
-    {"BatchNormalization", map_batch_norm, "BatchNormalization"},
+    {"BatchNormalization", keras_batch_norm, "BatchNormalization"},
     {"CenterCrop", map_resizing, NULL},
     {"Conv1D", map_conv_1d, NULL},
     {"Conv1DTranspose", map_conv_1d_transpose, NULL},
@@ -734,11 +588,11 @@ static const keras_row ROWS[] = {
     {"GlobalMaxPooling1D", map_global_pool, "ReduceMax"},
     {"GlobalMaxPooling2D", map_global_pool, "ReduceMax"},
     {"GlobalMaxPooling3D", map_global_pool, "ReduceMax"},
-    {"GroupNormalization", map_group_norm, "GroupNormalization"},
+    {"GroupNormalization", keras_group_norm, "GroupNormalization"},
     {"Identity", map_same, "Identity"},
     {"Lambda", map_lambda, NULL},
-    {"LayerNormalization", map_layer_norm, "LayerNormalization"},
-    {"LayerScale", map_layer_scale, NULL},
+    {"LayerNormalization", keras_layer_norm, "LayerNormalization"},
+    {"LayerScale", keras_layer_scale, NULL},
     {"LeakyReLU", map_alpha, "LeakyRelu"},
     {"LocallyConnected1D", map_locally_connected, NULL},
     {"LocallyConnected2D", map_locally_connected, NULL},
@@ -746,17 +600,17 @@ static const keras_row ROWS[] = {
     {"MaxPooling1D", map_pool_1d, "MaxPool"},
     {"MaxPooling2D", map_pool_2d, "MaxPool"},
     {"MaxPooling3D", map_pool_3d, "MaxPool"},
-    {"Normalization", map_normalization, NULL},
+    {"Normalization", keras_normalization, NULL},
     {"PReLU", map_prelu, "PRelu"},
     {"Permute", map_permute, NULL},
-    {"RMSNormalization", map_rms_norm, "RMSNormalization"},
+    {"RMSNormalization", keras_rms_norm, "RMSNormalization"},
     {"RandomContrast", map_same, "Identity"},
     {"RandomFlip", map_same, "Identity"},
     {"RandomRotation", map_same, "Identity"},
     {"RandomZoom", map_same, "Identity"},
     {"ReLU", map_relu, NULL},
     {"RepeatVector", map_repeat, NULL},
-    {"Rescaling", map_rescaling, NULL},
+    {"Rescaling", keras_rescaling, NULL},
     {"Reshape", map_reshape, NULL},
     {"Resizing", map_resizing, NULL},
     {"SeparableConv1D", map_separable_1d, NULL},

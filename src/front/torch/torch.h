@@ -264,6 +264,11 @@ static inline void torch_return(torch_call *c, value_id id)
 {
     c->results[c->result_count++] = torch_tensor(id);
 }
+/* Returns the first argument itself. */
+static inline void torch_return_same(torch_call *c)
+{
+    c->results[c->result_count++] = c->args[0];
+}
 /* Writes a foreign node instead, whose result has this type and shape (RANK_UNKNOWN if unknown). */
 void torch_return_foreign(torch_call *c, dtype type, int rank, const num *dims);
 /* Result type of an operator over both, by PyTorch's promotion rules. */
@@ -273,6 +278,7 @@ dtype torch_promoted(const torch *t, torch_value a, torch_value b);
 const torch_op *torch_ops_nn(size_t *count);
 const torch_op *torch_ops_math(size_t *count);
 const torch_op *torch_ops_shape(size_t *count);
+const torch_op *torch_ops_copy(size_t *count);
 const torch_op *torch_ops_create(size_t *count);
 const torch_op *torch_ops_index(size_t *count);
 const torch_op *torch_ops_window(size_t *count);

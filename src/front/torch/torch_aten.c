@@ -19,7 +19,7 @@ torch torch_start(sooth_model *model)
     t.ops = ARENA_ARRAY(t.arena, const torch_op *, SLOTS);
     t.ops_mask = SLOTS - 1;
     static const torch_op *(*const tables[])(size_t *) = {
-        torch_ops_nn,     torch_ops_math,      torch_ops_shape, torch_ops_create,  torch_ops_index,
+        torch_ops_nn,     torch_ops_math,      torch_ops_shape, torch_ops_copy,    torch_ops_create,  torch_ops_index,
         torch_ops_window, torch_ops_recurrent, torch_ops_fused, torch_ops_special, torch_ops_composed};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         size_t count;

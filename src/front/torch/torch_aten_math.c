@@ -21,15 +21,10 @@ static void rule_real(torch_call *c)
     torch_return(c, torch_emit1(c->torch, c->op->canonical, as_real(c->torch, torch_arg_tensor(c, 0))));
 }
 
-static void rule_same(torch_call *c)
-{
-    c->results[c->result_count++] = c->args[0];
-}
-
 static void rule_dropout(torch_call *c)
 {
     if (!torch_arg_bool(c, 2, true)) {
-        rule_same(c);
+        torch_return_same(c);
         return;
     }
     torch *t = c->torch;

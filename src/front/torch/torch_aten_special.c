@@ -60,11 +60,6 @@ static void rule_is_finite(torch_call *c)
     torch_return(c, torch_emit1(c->torch, "IsNaN", as_real(c->torch, torch_arg_tensor(c, 0))));
 }
 
-static void rule_same(torch_call *c)
-{
-    c->results[c->result_count++] = c->args[0];
-}
-
 /* ---- losses ------------------------------------------------------------------------------------------------------ */
 
 enum { REDUCTION_NONE = 0, REDUCTION_SUM = 2 };
@@ -265,7 +260,7 @@ static void rule_part(torch_call *c)
     num dims[MAX_RANK];
     value_id x = torch_arg_tensor(c, 0);
     if (torch_at(c->torch, x)->dtype != DT_COMPLEX64) {
-        rule_same(c);
+        torch_return_same(c);
         return;
     }
     int rank = dims_of(c->torch, x, dims);
@@ -312,11 +307,11 @@ static const torch_op OPS[] = {
     {"arcsin", "input", rule_canonical_unary, "Asin"},
     {"arctan", "input", rule_canonical_unary, "Atan"},
     {"isfinite", "input", rule_is_finite, NULL},
-    {"positive", "input", rule_same, NULL},
-    {"conj", "input", rule_same, NULL},
-    {"_conj", "input", rule_same, NULL},
-    {"resolve_conj", "input", rule_same, NULL},
-    {"resolve_neg", "input", rule_same, NULL},
+    {"positive", "input", torch_return_same, NULL},
+    {"conj", "input", torch_return_same, NULL},
+    {"_conj", "input", torch_return_same, NULL},
+    {"resolve_conj", "input", torch_return_same, NULL},
+    {"resolve_neg", "input", torch_return_same, NULL},
 
     {"__lshift__", "input other", rule_binary, NULL},
     {"__rshift__", "input other", rule_binary, NULL},
