@@ -3,11 +3,10 @@
 
 #include "graph/infer.h"
 #include "lower/aten.h"
+#include "lower/fused/joint.h"
 
 /* Values of unroll_reductions_threshold and max_pointwise_cat_inputs in PyTorch's torch/_inductor/config.py. */
 enum { MAX_UNROLLED = 8, MAX_JOINED = 8 };
-/* Windows with more elements are library calls, as in max_pool2d of torch/_inductor/lowering.py. */
-enum { MAX_TAPS = 25 };
 
 /* ---- small helpers ----------------------------------------------------------------------------------------------- */
 

@@ -5,8 +5,6 @@
 #include "graph/infer.h"
 #include "lower/aten.h"
 
-enum { MOST_TAPS = 25 /* Larger windows are library calls: max_pool2d of torch/_inductor/lowering.py. */ };
-
 /* ---- building ---------------------------------------------------------------------------------------------------- */
 
 static const placed_tensor *at(const joint *j, tensor_id t)
@@ -318,7 +316,7 @@ static void split_max_pool(joint *j, const kernel *k)
 {
     kernel *own = ARENA_PUSH(j->arena, &j->kernels);
     *own = *k;
-    if (taps_of(k) > MOST_TAPS)
+    if (taps_of(k) > MAX_TAPS)
         return;
     own->output_count = 1;
     j->p->tensors.items[k->outputs[1]].dtype = DT_INT8;
@@ -331,7 +329,7 @@ static void split_pool_gradient(joint *j, const kernel *k)
     kernel *own = ARENA_PUSH(j->arena, &j->kernels);
     *own = *k;
     bool is_offsets = k->input_count > 2 && at(j, k->inputs[2])->dtype == DT_INT8;
-    if (k->input_count > 2 ? !is_offsets : taps_of(k) > MOST_TAPS)
+    if (k->input_count > 2 ? !is_offsets : taps_of(k) > MAX_TAPS)
         return;
     tensor_id *held = ARENA_ARRAY(j->arena, tensor_id, 2);
     held[0] = k->inputs[0];

@@ -5,6 +5,9 @@
 
 #include "lower/layout.h"
 
+/* Windows with more elements are library calls, as in max_pool2d of torch/_inductor/lowering.py. */
+enum { MAX_TAPS = 25 };
+
 typedef enum joint_place {
     JOINT_FORWARD,
     JOINT_EITHER,   /* Derivatives that depend only on the forward pass: either part may compute them. */
