@@ -103,7 +103,7 @@ _sooth() {
         ;;
     train-phase)
         options="--gpu --batch --dim --seq --past --shape --precision --layout --runtime --optimizer --stack --library --host --hosts --data"
-        options+=" --workers --pin --no-overlap --accumulate --checkpoint --layers --format --weights --output --help"
+        options+=" --workers --pin --no-overlap --accumulate --checkpoint --checkpoint-modules --layers --format --weights --output --help"
         ;;
     choose)
         options="--latency-ms --throughput --gpu --no-slices --most-batch --epoch --dim --seq --past --shape --precision --layout --runtime --mode"

@@ -535,6 +535,7 @@ typedef struct sooth_predicted_kernel {
     size_t input_count, output_count;
     /* Memory in tensors and in the allocator while it runs; 0 if memory was not requested. */
     int64_t allocated_bytes, reserved_bytes;
+    bool is_again; /* Runs again in the backward pass (activation checkpointing). */
 } sooth_predicted_kernel;
 SOOTH_API size_t sooth_predicted_kernel_count(const sooth_prediction *prediction);
 SOOTH_API sooth_predicted_kernel sooth_predicted_kernel_at(const sooth_prediction *prediction, size_t index);
@@ -1009,8 +1010,12 @@ typedef struct sooth_train_options {
     int workers;             /* Worker processes of the data loader; 0: as many as cores, at most 8. */
     bool pinned, no_overlap; /* Pinned memory: copies overlap with kernels. */
     int accumulate;          /* Batches per update (gradient accumulation); 0 means 1. */
-    /* Checkpointing: keeps only the outputs of segments; the backward pass computes the rest again. */
+    /* Activation checkpointing: the backward pass computes segments of the network again; the forward pass keeps only
+     * their inputs. */
     bool checkpoint;
+    /* Checkpoints these modules instead: patterns ('*', '?') of their paths, separated by commas, such as
+     * "*.mlp,*layernorm". NULL: none. */
+    const char *checkpoint_modules;
     const char *library;            /* Library of convolutions: "cudnn" or "cublas" (im2col and GEMM); NULL: cudnn. */
     sooth_predict_options settings; /* Ignores `mode`. The stack may be a version of cuDNN: "cudnn-r2" to "cudnn-6". */
 } sooth_train_options;

@@ -485,6 +485,7 @@ sooth_predicted_kernel sooth_predicted_kernel_at(const sooth_prediction *predict
         .output_count = (size_t)prediction->lowered->tensors[l->index].output_count,
         .allocated_bytes = prediction->memory ? prediction->memory->use->of_kernel[l->index] : 0,
         .reserved_bytes = prediction->memory ? prediction->memory->use->reserved_of_kernel[l->index] : 0,
+        .is_again = k->flags & KERNEL_AGAIN,
     };
 }
 

@@ -260,6 +260,13 @@ typedef struct network {
     note_list notes;
 } network;
 
+/* Activation checkpointing: regions of the network that the backward pass computes again. */
+typedef struct recomputed_regions {
+    const int32_t *region_of; /* Indexed by node: its region, or -1. */
+    int32_t node_count;       /* The regions are ignored if the network has another number of nodes. */
+    int32_t count;
+} recomputed_regions;
+
 struct sooth_model {
     fail fail;
     arena source_arena;
@@ -276,6 +283,7 @@ struct sooth_model {
     struct power_shipped *power; /* Coefficients of energy (predict/energy.h); NULL until read. */
     struct lowered *lowered;     /* Inputs of the last prediction (predict/lowered.h); NULL after binding. */
     struct lowered_hold *holds;  /* Programs that the running prediction holds; NULL between predictions. */
+    const recomputed_regions *regions; /* NULL: none. A change also calls lowered_forget(). */
 };
 
 /* Metadata of the file; missing texts are "". */

@@ -131,6 +131,7 @@ enum {
     KERNEL_HIDDEN = 4,
     KERNEL_UNKNOWN = 8,  /* The operator has no rule. */
     KERNEL_LIBRARY = 16, /* Launched inside a call of a library, with the driver's time alone. */
+    KERNEL_AGAIN = 32,   /* Runs again in the backward pass (activation checkpointing). */
 };
 
 /* Window of a convolution or pooling; height comes before width. */

@@ -455,7 +455,8 @@ static void keep_outputs(builder *b, const network *net)
     }
     for (int32_t i = 0; i < p->storage_count; i++) {
         lifetime *l = &b->items[i];
-        if (l->birth >= 0 && l->read == l->birth && p->kernels.items[l->birth].phase == PHASE_BACKWARD) {
+        if (l->birth >= 0 && l->read == l->birth && p->kernels.items[l->birth].phase == PHASE_BACKWARD &&
+            !(p->kernels.items[l->birth].flags & KERNEL_AGAIN)) {
             l->part = MEMORY_GRADIENTS;
             l->death = INT32_MAX;
         }

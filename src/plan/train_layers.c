@@ -14,6 +14,8 @@ static void add_backward(sooth_train_layer *l, const sooth_predicted_kernel *k, 
 {
     bool is_product = k->algorithm != NULL;
     l->backward_ms += k->latency_ms;
+    if (k->is_again)
+        return;
     if (is_product && k->output_count > 1)
         l->backward_weights_ms += k->latency_ms / (needs_data ? 2 : 1);
     else if (is_product && (s->products > 0 || !needs_data))

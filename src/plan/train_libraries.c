@@ -90,7 +90,7 @@ static bool shape_of(const sooth_prediction *p, size_t kernel, bool needs_data, 
 }
 
 typedef struct layer_convolutions {
-    double forward_ms, data_ms, weights_ms; /* predicted */
+    double forward_ms, again_ms, data_ms, weights_ms; /* predicted; again: forward kernels of the backward pass */
     conv_times cublas, cudnn;
     int64_t flops;
     int count;
@@ -134,11 +134,13 @@ static void find(layer_convolutions *of, const sooth_prediction *p, size_t first
             continue;
         if (is_forward)
             l->forward_ms += k.latency_ms;
+        else if (k.is_again)
+            l->again_ms += k.latency_ms;
         else if (is_backward && is_convolution(&k)) {
             l->weights_ms += k.latency_ms / (k.layer > first ? 2 : 1);
             l->data_ms += k.layer > first ? k.latency_ms / 2 : 0;
         }
-        if (is_convolution(&k))
+        if (is_convolution(&k) && !k.is_again)
             l->flops += k.flops;
     }
 }
@@ -161,7 +163,8 @@ static void replace(sooth_train_layer *l, const layer_convolutions *was, const c
                     const sooth_train_library *column, const char *library)
 {
     l->forward_ms = fmax(0, l->forward_ms - was->forward_ms) + by->forward_ms;
-    l->backward_data_ms = fmax(0, l->backward_data_ms - was->data_ms) + by->data_ms;
+    l->backward_data_ms = fmax(0, l->backward_data_ms - was->data_ms - was->again_ms) + by->data_ms +
+                          (was->again_ms > 0 ? by->forward_ms : 0);
     l->backward_weights_ms = fmax(0, l->backward_weights_ms - was->weights_ms) + by->weights_ms;
     l->backward_ms = l->backward_data_ms + l->backward_weights_ms;
     l->library = library;

@@ -4,6 +4,8 @@
 #include "plan/train_layers.h"
 #include "plan/train_libraries.h"
 #include "plan/train_memory.h"
+#include "plan/train_regions.h"
+#include "predict/lowered.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -116,10 +118,6 @@ static void scale_layers(const planner *p, sooth_train *t)
 {
     for (size_t i = 0; i < t->layer_count; i++) {
         sooth_train_layer *l = &t->layers[i];
-        if (p->options->checkpoint) {
-            l->backward_ms += l->forward_ms;
-            l->backward_data_ms += l->forward_ms;
-        }
         l->forward_ms *= p->accumulate;
         l->backward_ms *= p->accumulate;
         l->backward_data_ms *= p->accumulate;
@@ -337,15 +335,25 @@ static void change_batch(planner *p)
 
 /* ---- together ---------------------------------------------------------------------------------------------------- */
 
-static void apply_checkpoints(planner *p)
+/* Chooses the regions that the backward pass computes again, and predicts the step with them. */
+static void checkpoint(planner *p, sooth_prediction **prediction)
 {
-    train_checkpoints c = train_checkpoints_of(p->t, p->model);
-    train_apply_checkpoints(p->t, &c);
-    train_note(p->t, arena_printf(&p->t->arena,
-                                  "Checkpoints: %d segments; their outputs and one segment's feature maps are held, "
-                                  "%.0f MiB less than all.",
-                                  c.segments, c.saved_mib)
-                         .ptr);
+    sooth_train *t = p->t;
+    const char *modules = p->options->checkpoint_modules;
+    double before_mib = sooth_prediction_memory(*prediction).total_mib.value;
+    p->model->regions = modules ? train_regions_named(t, p->model, modules)
+                                : train_regions_of_least_memory(t, p->model, *prediction);
+    lowered_forget(p->model);
+    sooth_prediction_free(*prediction);
+    *prediction = NULL;
+    *prediction = predict(p, true);
+    double after_mib = sooth_prediction_memory(*prediction).total_mib.value;
+    train_note(t, arena_printf(&t->arena,
+                               "Checkpoints: the backward pass computes %d %s again; the step needs %.0f MiB %s than "
+                               "without.",
+                               p->model->regions->count, modules ? "modules" : "segments", fabs(before_mib - after_mib),
+                               after_mib > before_mib ? "more" : "less")
+                      .ptr);
 }
 
 static void fill(planner *p, const sooth_prediction *prediction)
@@ -359,8 +367,6 @@ static void fill(planner *p, const sooth_prediction *prediction)
     gpu_times g = fill_layers(p, prediction, p->t);
     if (t->memory.known)
         train_moments(p->t, prediction);
-    if (p->options->checkpoint)
-        apply_checkpoints(p);
     train_findings(p->t);
     pipeline line = pipeline_of(p->host, &p->data, (double)t->samples, p->accumulate, gpu_ms(g), t->pinned);
     t->workers = p->options->workers            ? p->options->workers
@@ -387,6 +393,8 @@ static sooth_status make(planner *p, sooth_prediction **prediction)
     p->library = train_library_chosen(p->options->library, &p->settings, p->gpu,
                                       sooth_host_number(p->host, "launch_us"), &p->t->fail);
     *prediction = predict(p, true);
+    if (p->options->checkpoint || p->options->checkpoint_modules)
+        checkpoint(p, prediction);
     return SOOTH_OK;
 }
 
@@ -432,6 +440,10 @@ sooth_status sooth_train_phase(sooth_model *model, const sooth_train_options *op
     if (status == SOOTH_OK)
         status = make_changes(&p);
     sooth_prediction_free(p.twice);
+    if (model->regions) {
+        model->regions = NULL;
+        lowered_forget(model);
+    }
     sooth_train_free(p.other);
     sooth_gpus_free(gpus);
     sooth_hosts_free(hosts);

@@ -233,3 +233,9 @@ void lowered_release(lowered *l)
     arena_free(&l->arena);
     free(l);
 }
+
+void lowered_forget(sooth_model *model)
+{
+    lowered_release(model->lowered);
+    model->lowered = NULL;
+}

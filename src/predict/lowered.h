@@ -51,6 +51,8 @@ footprint lowered_footprint(lowered *l, sooth_model *model, const setting *where
 enum { OUTSIDE_COUNT = 3 };
 const layer_names *lowered_names(lowered *l, sooth_model *model, int32_t *count);
 void lowered_release(lowered *l); /* `l` may be NULL. */
+/* Drops the model's last program, which a change of model->regions makes stale. */
+void lowered_forget(sooth_model *model);
 
 /* A program that is held while a prediction runs. The entry is in the arena of the answer, which outlives a failure. */
 typedef struct lowered_hold {

@@ -59,6 +59,7 @@ static kernel *add(joint *j, const kernel *like, const char *op, const tensor_id
     *k = (kernel){.op = op,
                   .layer = like->layer,
                   .phase = like->phase,
+                  .flags = like->flags & KERNEL_AGAIN,
                   .repeat = like->repeat,
                   .inputs = held,
                   .input_count = input_count,
@@ -427,7 +428,7 @@ static void find_places(joint *j)
         after++;
     for (int32_t i = 0; i < j->kernels.count; i++) {
         const kernel *k = &all[i];
-        bool depends = i >= loss && i < after;
+        bool depends = (i >= loss && i < after) || k->flags & KERNEL_AGAIN;
         for (int n = 0; n < k->input_count && i >= after; n++)
             depends |= is_given[joint_storage(j, k->inputs[n])];
         for (int n = 0; n < k->output_count; n++)

@@ -3,6 +3,7 @@
 #include "lower/train/backward.h"
 
 #include "lower/aten.h"
+#include "lower/train/recompute.h"
 
 bool back_is_op_or_in_place(const char *op, const char *name)
 {
@@ -192,6 +193,7 @@ void back_differentiate(backward *b, int32_t end)
 {
     eager *e = b->e;
     find_needs(b, end);
+    recompute *regions = back_recompute_begin(e, end);
     for (b->at = end - 1; b->at >= 0; b->at--) {
         b->k = e->out->kernels.items[b->at];
         if (b->k.flags & KERNEL_HIDDEN)
@@ -203,6 +205,7 @@ void back_differentiate(backward *b, int32_t end)
             wanted |= b->needs[b->k.inputs[i]];
         if (!any || !wanted)
             continue;
+        back_recompute_before(regions, b->at);
         b->dy = b->gradients[b->k.outputs[0]];
         e->layer = b->k.layer;
         e->node = b->k.layer == NO_NODE ? NULL : &e->net->nodes.items[b->k.layer];
@@ -212,5 +215,7 @@ void back_differentiate(backward *b, int32_t end)
             differentiate_write(b, base, rule ? rule : back_unknown);
         else
             (rule ? rule : back_unknown)(b);
+        back_recompute_after(regions, b->at);
     }
+    back_recompute_end(regions);
 }
