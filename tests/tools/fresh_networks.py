@@ -173,7 +173,7 @@ def shrink(config):
         depths = getattr(config, name, None)
         if isinstance(depths, (list, tuple)) and all(isinstance(d, int) for d in depths):
             setattr(config, name, [min(d, 2) for d in depths])
-    if getattr(config, "layer_types", None):
+    if getattr(config, "layer_types", None) and hasattr(config, "num_hidden_layers"):
         config.layer_types = config.layer_types[:config.num_hidden_layers]
     if getattr(config, "out_indices", None) and hasattr(config, "num_hidden_layers"):
         config.out_indices = None
@@ -227,7 +227,20 @@ class ByKeyword(nn.Module):
         return self.network(**{self.keyword: x}, **self.fixed)
 
 
+def import_torchaudio():
+    """The package refuses other versions of CUDA than its own, and so do others that import it; SOOTH_TORCHAUDIO names a
+    directory that has it apart from them."""
+    version, torch.version.cuda = torch.version.cuda, "13.0"
+    try:
+        return importlib.import_module("torchaudio")
+    except ImportError:
+        return None
+    finally:
+        torch.version.cuda = version
+
+
 def build_transformers(name):
+    import_torchaudio() # transformers imports it if it is there
     import transformers
     config = shrink(transformers.CONFIG_MAPPING[name]())
     network = transformers.AutoModel.from_config(config)
@@ -432,14 +445,8 @@ TORCHAUDIO = {
 
 
 def build_torchaudio(name):
-    # torchaudio, and packages that import it, refuse other CUDA versions than their own; SOOTH_TORCHAUDIO names a
-    # separate directory with it.
     sys.path.append(os.environ.get("SOOTH_TORCHAUDIO", ""))
-    version, torch.version.cuda = torch.version.cuda, "13.0"
-    try:
-        import torchaudio
-    finally:
-        torch.version.cuda = version
+    torchaudio = import_torchaudio()
     keys = dict(TORCHAUDIO[name][1])
     if name in ("hubert_base", "wavlm_base"):
         network = getattr(torchaudio.models, name)(encoder_layer_drop=0.0)

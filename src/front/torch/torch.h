@@ -194,6 +194,8 @@ void torch_attr_text(torch_node *n, const char *name, str text);
 value_id torch_end(torch_node *n);
 /* Sets the attribute to 1 on the node that computes `result`. */
 void torch_mark(torch *t, value_id result, const char *name);
+/* The same for all nodes from node `first` on. */
+void torch_mark_since(torch *t, int32_t first, const char *name);
 void torch_end_many(torch_node *n, value_id *outputs, int count);
 
 value_id torch_emit1(torch *t, const char *type, value_id a);

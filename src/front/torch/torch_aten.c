@@ -208,18 +208,58 @@ void torch_return_foreign(torch_call *c, dtype type, int rank, const num *dims)
     torch_return(c, torch_foreign(c->torch, ids, count, type, rank, dims));
 }
 
-void torch_mark(torch *t, value_id result, const char *name)
+static void add_attr(torch *t, node *n, attr added)
 {
-    node_id id = torch_at(t, result)->producer;
-    if (id == NO_NODE)
-        return;
-    node *n = &t->net->nodes.items[id];
     attr *attrs = ARENA_ARRAY(t->arena, attr, (size_t)n->attr_count + 1);
     if (n->attr_count)
         memcpy(attrs, n->attrs, (size_t)n->attr_count * sizeof *attrs);
-    attrs[n->attr_count] = (attr){.name = str_of(name), .kind = ATTR_INT, .integer = 1};
+    attrs[n->attr_count++] = added;
     n->attrs = attrs;
-    n->attr_count++;
+}
+
+void torch_mark_since(torch *t, int32_t first, const char *name)
+{
+    for (int32_t i = first; i < t->net->nodes.count; i++)
+        add_attr(t, &t->net->nodes.items[i], (attr){.name = str_of(name), .kind = ATTR_INT, .integer = 1});
+}
+
+void torch_mark(torch *t, value_id result, const char *name)
+{
+    node_id id = torch_at(t, result)->producer;
+    if (id != NO_NODE)
+        add_attr(t, &t->net->nodes.items[id], (attr){.name = str_of(name), .kind = ATTR_INT, .integer = 1});
+}
+
+/* Marks the nodes that a call of a literal program made since `first`, so that lowering can launch the operator itself:
+ * eager_call is its name; eager_tensors is a number shared by these nodes, the number of results, the results, and the
+ * tensors among the arguments. A call made by another call's rule keeps its own mark. */
+static void state_call(torch *t, const torch_call *c, str name, int32_t first)
+{
+    enum { MOST_TENSORS = 256 };
+    network *net = t->net;
+    value_id ids[MOST_TENSORS];
+    int results = collect_tensors(c->results, c->result_count, ids, 0, 8);
+    int count = collect_tensors(c->args, TORCH_MAX_ARGS, ids, results, MOST_TENSORS);
+    bool is_own = results > 0 && count < MOST_TENSORS;
+    for (int32_t i = first; is_own && i < net->nodes.count; i++)
+        is_own = !node_attr(&net->nodes.items[i], "eager_call");
+    if (!is_own)
+        return;
+    int64_t *tensors = ARENA_ARRAY(t->arena, int64_t, (size_t)count + 2);
+    tensors[0] = first;
+    tensors[1] = results;
+    for (int i = 0; i < count; i++)
+        tensors[2 + i] = ids[i];
+    for (int32_t i = first; i < net->nodes.count; i++) {
+        node *n = &net->nodes.items[i];
+        bool is_result = false;
+        for (int k = 0; k < results && n->output_count > 0; k++)
+            is_result |= ids[k] == n->outputs[0];
+        if (n->is_host && !is_result) /* a constant of the rule */
+            continue;
+        add_attr(t, n, (attr){.name = STR("eager_call"), .kind = ATTR_STRING, .string = name});
+        add_attr(t, n, (attr){.name = STR("eager_tensors"), .kind = ATTR_INTS, .ints = tensors, .count = count + 2});
+    }
 }
 
 torch_value torch_aten(torch *t, str name, const torch_argument *arguments, int count)
@@ -231,6 +271,7 @@ torch_value torch_aten(torch *t, str name, const torch_argument *arguments, int 
     str outer = t->op;
     t->op = plain;
     torch_call c = {.torch = t, .op = op, .in_place = plain.len < name.len};
+    int32_t first = t->net->nodes.count;
     for (int i = 0; i < TORCH_MAX_ARGS; i++)
         c.results[i % 8] = c.args[i] = torch_none();
     if (op) {
@@ -248,6 +289,8 @@ torch_value torch_aten(torch *t, str name, const torch_argument *arguments, int 
             c.args[i] = arguments[i].value;
         torch_return_foreign(&c, DT_UNKNOWN, RANK_UNKNOWN, NULL);
     }
+    if (t->is_exact)
+        state_call(t, &c, arena_str(t->kept, name), first);
     t->op = outer;
     if (c.result_count == 1)
         return c.results[0];

@@ -131,6 +131,16 @@ static void rule_to_fixed(torch_call *c)
             torch_return(c, cast_as_stated(c->torch, torch_arg_tensor(c, 0), TYPES[i].type));
 }
 
+/* Writes over its argument: fill_, zero_, index_put_. */
+static void rule_overwritten(torch_call *c)
+{
+    value_id x = torch_arg_tensor(c, 0);
+    if (c->torch->is_exact && x != NO_VALUE && !torch_at(c->torch, x)->is_initializer)
+        torch_return(c, torch_emit1(c->torch, "Identity", x));
+    else
+        torch_return_same(c);
+}
+
 /* clang-format off */
 static const torch_op OPS[] = {
     {"alias", "input", torch_return_same, NULL},
@@ -138,16 +148,16 @@ static const torch_op OPS[] = {
     {"contiguous", "input memory_format", rule_copied, "contiguous"},
     {"copy", "input src", rule_copy, NULL},
     {"detach", "input", torch_return_same, NULL},
-    {"fill", "input value", torch_return_same, NULL},
+    {"fill", "input value", rule_overwritten, NULL},
     {"lift_fresh", "input", torch_return_same, NULL},
     {"lift_fresh_copy", "input", torch_return_same, NULL},
     {"requires_grad", "input requires_grad", torch_return_same, NULL},
     {"to_dense", "input", torch_return_same, NULL},
     {"to_mkldnn", "input dtype", torch_return_same, NULL},
-    {"zero", "input", torch_return_same, NULL},
+    {"zero", "input", rule_overwritten, NULL},
     {"uniform", "input from to", torch_return_same, NULL},
     {"bernoulli", "input p", torch_return_same, NULL},
-    {"index_put", "input indices values accumulate", torch_return_same, NULL},
+    {"index_put", "input indices values accumulate", rule_overwritten, NULL},
 
     {"_to_copy", "input dtype layout device", rule_to, NULL},
     {"to", "input dtype layout device", rule_to, NULL},

@@ -170,6 +170,8 @@ static void rule_softmax(torch_call *c)
     torch *t = c->torch;
     torch_node n = torch_begin(t, c->op->canonical);
     torch_in(&n, torch_cast(t, torch_arg_tensor(c, 0), torch_arg_dtype(c, 2, DT_UNKNOWN)));
+    if (t->is_exact && torch_arg_dtype(c, 2, DT_UNKNOWN) == DT_FLOAT32)
+        torch_attr_int(&n, "eager_float", 1);
     num axis = torch_arg_int(c, 1, -1);
     torch_attr_int(&n, "axis", num_known(axis) ? axis : -1);
     torch_return(c, torch_end(&n));

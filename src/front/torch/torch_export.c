@@ -533,6 +533,14 @@ static torch_value run_cond(environment *e, const json_node *node)
     return result;
 }
 
+/* True for wrap_with_autocast(device, type, enabled = False, …). */
+static bool turns_autocast_off(const json_node *node)
+{
+    const json_node *enabled = json_get(json_get(json_at(json_get(node, "inputs"), 2), "arg"), "as_bool");
+    return str_starts(json_text(json_get(node, "target")), "torch.ops.higher_order.wrap_with_autocast") && enabled &&
+           enabled->kind == JSON_BOOL && !enabled->integer;
+}
+
 /* Runs a subgraph under another setting (gradients off, autocast). Arguments: settings, the subgraph, its inputs. */
 static torch_value run_wrapped(environment *e, const json_node *node)
 {
@@ -548,7 +556,10 @@ static torch_value run_wrapped(environment *e, const json_node *node)
         define(&inner, tensor_name(x), input ? read_argument(e, json_get(input, "arg")) : torch_none());
         input = input ? input->next : NULL;
     }
+    int32_t start = t->net->nodes.count;
     run_graph(&inner, graph);
+    if (turns_autocast_off(node))
+        torch_mark_since(t, start, "eager_exact");
     const json_node *outputs = json_get(graph, "outputs");
     torch_value result = torch_new_list(t, TORCH_TUPLE, outputs ? outputs->count : 0);
     int32_t k = 0;

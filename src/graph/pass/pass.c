@@ -3,7 +3,8 @@
 
 /* ---- the simplest pass ----------------------------------------------------------------------------------------- */
 
-/* Removes shape arithmetic with known results, then nodes without readers. */
+/* Removes shape arithmetic with known results, then nodes without readers. Calls that a program states run even if
+ * their results are known. */
 static void drop_shape_arithmetic(pass_context *p)
 {
     for (int32_t i = p->net->nodes.count - 1; i >= 0; i--) {
@@ -14,7 +15,8 @@ static void drop_shape_arithmetic(pass_context *p)
         bool shows = false;
         for (int32_t k = 0; k < n->output_count; k++)
             shows |= n->outputs[k] != NO_VALUE && p->net->values.items[n->outputs[k]].is_output;
-        n->is_dead = !shows && n->op && (n->is_host || !read);
+        bool is_call = n->is_host && node_attr(n, "eager_call");
+        n->is_dead = !shows && n->op && ((n->is_host && !is_call) || !read);
     }
 }
 

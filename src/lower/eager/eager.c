@@ -477,6 +477,8 @@ bool eager_is_learned(const eager *e, value_id v)
 {
     const value *val = &e->net->values.items[v];
     const node *reader = eager_reader_of(e, v);
+    if (e->is_stated)
+        return val->is_initializer && !val->is_constant_node;
     if (!reader)
         return true;
     bool is_first = reader->inputs[0] == v;
@@ -552,9 +554,26 @@ static void lower_node(eager *e)
     if (may_repeat && repeats_copied(e))
         return;
     l->rule(e);
-    cast_back(e);
+    if (!e->is_stated)
+        cast_back(e);
     if (may_repeat)
         repeats_keep(e);
+}
+
+/* Code without autocast inside a program. */
+static dtype low_of_node(const eager *e)
+{
+    return node_attr_int(e->node, "eager_exact", 0) ? DT_UNKNOWN : low_dtype(e->options->precision);
+}
+
+/* Lowers the call or node at `at`; returns the last node lowered. */
+static int32_t lower_stated(eager *e, int32_t at)
+{
+    e->low = low_of_node(e);
+    if (eager_lower_call(e, &at) || e->node->is_dead)
+        return at;
+    lower_node(e);
+    return at;
 }
 
 program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
@@ -570,6 +589,7 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
                .of_value = arena_room(a, (size_t)net->values.count + 1, sizeof(tensor_id)),
                .of_turned = arena_room(a, (size_t)net->values.count + 1, sizeof(tensor_id)),
                .trains = options->mode != MODE_INFER,
+               .is_stated = model->source.is_literal && model->source.states_in_place,
                .layer = NO_NODE};
     e.autocasts = e.low != DT_UNKNOWN;
     size_t op_count;
@@ -583,9 +603,13 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
     find_readers(&e);
     memset(e.of_value, 0xff, (size_t)net->values.count * sizeof *e.of_value); /* NO_TENSOR */
     memset(e.of_turned, 0xff, (size_t)net->values.count * sizeof *e.of_turned);
+    if (e.is_stated) {
+        e.of_low = arena_room(a, (size_t)net->values.count + 1, sizeof(tensor_id));
+        memset(e.of_low, 0xff, (size_t)net->values.count * sizeof *e.of_low);
+    }
     repeats_begin(&e);
     e.instead = ARENA_ARRAY(a, lower_rule, (size_t)net->nodes.count + 1);
-    for (int32_t i = 0; i < net->nodes.count; i++)
+    for (int32_t i = 0; i < net->nodes.count && !e.is_stated; i++)
         find_patterns_at(&e, &net->nodes.items[i]);
     for (int32_t i = 0; i < net->nodes.count; i++) {
         e.node = &net->nodes.items[i];
@@ -593,7 +617,9 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
         e.turns_all = !e.is_turned && !e.instead[i] && eager_continues_turned(&e);
         e.is_turned |= e.turns_all;
         e.layer = i;
-        if (!e.node->is_dead && !e.node->is_host && !is_fixed_index(&e))
+        if (e.is_stated)
+            i = lower_stated(&e, i);
+        else if (!e.node->is_dead && !e.node->is_host && !is_fixed_index(&e))
             lower_node(&e);
     }
     if (options->mode == MODE_TRAIN)

@@ -36,6 +36,7 @@ struct eager {
     bool standardises;           /* True if some weights are standardized. */
     bool has_gains;              /* True if some standardized weight has a learned gain; then all have one. */
     bool trains;
+    bool is_stated; /* The file is a program that names its calls: nothing is guessed about them. */
     bool autocasts; /* True if autocast is on for the current node. */
     struct {
         turn *items;
@@ -51,6 +52,7 @@ struct eager {
      * channels-first views of the same memory. */
     bool is_turned;
     bool turns_all;       /* True for a pointwise node all of whose inputs and outputs are such channels-first views. */
+    tensor_id *of_low;    /* Indexed by value_id: the 16-bit copy of a parameter; only for stated programs. */
     tensor_id *of_turned; /* Indexed by value_id: its channels-first view; NO_TENSOR until requested. */
     node_id layer;
     repeats *repeats; /* Layers whose kernels later layers may copy. */
@@ -118,7 +120,7 @@ dtype eager_promote(const eager *e, const tensor_id *inputs, int count);
 tensor_id eager_cast(eager *e, tensor_id t, dtype to);
 /* Cast as autocast's two lists do: products run in `low`, sensitive operators in float32. Return `t` unchanged
  * without autocast and for integers. Each layer casts its own weight. PyTorch casts a shared weight once, but most
- * shared weights in files are equal weights that an exporter merged. */
+ * shared weights in files are equal weights that an exporter merged. In a stated program they are shared indeed. */
 tensor_id eager_to_low(eager *e, tensor_id t);
 tensor_id eager_to_float(eager *e, tensor_id t);
 
@@ -194,6 +196,9 @@ const node *eager_reader_of(const eager *e, value_id v);
 typedef void find_pattern(eager *e, const node *n);
 find_pattern eager_find_at_sum, eager_find_at_product, eager_find_at_quotient, eager_find_variance, eager_find_im2col,
     eager_find_col2im, eager_find_unfold, eager_find_standardised, eager_find_slice_write;
+/* Lowers the call of a program to which node `at` belongs, and moves `at` to its last node. False if the call's nodes
+ * have rules of their own (calls.c). */
+bool eager_lower_call(eager *e, int32_t *at);
 void eager_absorb(eager *e, const node *n);
 void eager_replace_rule(eager *e, const node *n, lower_rule rule);
 void eager_find_attention_steps(eager *e, const node *last); /* patterns_attention.c */

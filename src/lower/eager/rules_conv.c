@@ -172,9 +172,7 @@ void lower_pool(eager *e)
     static const char *const MAX[] = {"max_pool1d", "max_pool2d_with_indices", "max_pool3d_with_indices"};
     static const char *const AVERAGE[] = {"avg_pool2d", "avg_pool2d", "avg_pool3d"};
     const char *op = node_is(e->node, "MaxPool") ? MAX[rank - 1] : AVERAGE[rank - 1];
-    bool states =
-        e->model->source.is_literal && e->model->source.states_in_place; /* The program names its ATen operator. */
-    if (rank == 2 && (states ? node_attr_int(e->node, "eager_adaptive", 0) != 0 : is_adaptive(e, window)))
+    if (rank == 2 && (e->is_stated ? node_attr_int(e->node, "eager_adaptive", 0) != 0 : is_adaptive(e, window)))
         op = "_adaptive_avg_pool2d";
     /* PyTorch runs avg_pool1d as avg_pool2d on a map of height 1. */
     if (rank == 1 && node_is(e->node, "AveragePool")) {
@@ -296,7 +294,7 @@ static tensor_id through_map(eager *e)
     const node *turn = eager_reader_of(e, v);
     int32_t count = 0;
     const int64_t *perm = turn && node_is(turn, "Transpose") ? node_attr_ints(turn, "perm", &count) : NULL;
-    if (!e->trains || !perm || count != 4 || memcmp(perm, TO_MAP, sizeof TO_MAP) != 0 || eager_input_rank(e, 0) != 4 ||
+    if (!e->trains || e->is_stated || !perm || count != 4 || memcmp(perm, TO_MAP, sizeof TO_MAP) != 0 || eager_input_rank(e, 0) != 4 ||
         e->of_value[turn->outputs[0]] == NO_TENSOR)
         return eager_input_of(e, 0);
     return eager_permute(e, e->of_value[turn->outputs[0]], BACK);

@@ -253,7 +253,7 @@ void lower_matmul(eager *e)
         a = node_attr_int(e->node, "transA", 0) ? eager_transpose_last(e, a) : a;
         b = node_attr_int(e->node, "transB", 0) ? eager_transpose_last(e, b) : b;
     }
-    bool exact = tensor_at(e, a)->keeps_float || tensor_at(e, b)->keeps_float;
+    bool exact = !e->is_stated && (tensor_at(e, a)->keeps_float || tensor_at(e, b)->keeps_float);
     a = exact ? a : eager_to_low(e, a);
     b = exact ? b : eager_to_low(e, b);
     tensor_id y = eager_matmul(e, a, b, false);

@@ -21,7 +21,7 @@ void lower_identity(eager *e)
 static bool is_table_of_positions(eager *e)
 {
     const node *n = e->node;
-    if (!e->is_static[n->outputs[0]])
+    if (!e->is_static[n->outputs[0]] || e->is_stated)
         return false;
     const node *before = eager_maker_of(e, n->inputs[0], "Reshape");
     const node *after = eager_reader_of(e, n->outputs[0]);
@@ -113,7 +113,7 @@ static bool is_map_of_tokens(eager *e, const int64_t *perm, int32_t count)
 {
     static const int64_t TO_MAP[] = {0, 3, 1, 2};
     const node *reshape = eager_maker_of(e, e->node->inputs[0], "Reshape");
-    return perm && count == 4 && memcmp(perm, TO_MAP, sizeof TO_MAP) == 0 && reshape &&
+    return !e->is_stated && perm && count == 4 && memcmp(perm, TO_MAP, sizeof TO_MAP) == 0 && reshape &&
            reshape->inputs[0] != NO_VALUE && str_eq(eager_node_scope(reshape), eager_node_scope(e->node)) &&
            e->net->values.items[reshape->inputs[0]].rank != 4;
 }
@@ -149,7 +149,7 @@ void lower_expand(eager *e)
         return;
     }
     /* True for a reshaped scalar constant, which stands for a zero bias in exported files. */
-    if (tensor_at(e, eager_input_of(e, 0))->is_number && e->is_static[e->node->outputs[0]])
+    if (tensor_at(e, eager_input_of(e, 0))->is_number && e->is_static[e->node->outputs[0]] && !e->is_stated)
         return;
     eager_set_result(e, 0, eager_expand(e, eager_input_of(e, 0), x.rank, x.dims));
 }
@@ -226,7 +226,7 @@ void lower_gather(eager *e)
         eager_set_result(e, 0, eager_view_as(e, "select", t, &x));
         return;
     }
-    if (!e->trains && axis == 1 && from.rank == 2 && e->is_static[e->node->inputs[0]] &&
+    if (!e->trains && !e->is_stated && axis == 1 && from.rank == 2 && e->is_static[e->node->inputs[0]] &&
         e->is_static[e->node->inputs[1]]) {
         /* For table[:, positions] of a weight, networks keep the result between passes. */
         tensor_id kept = eager_tensor_new(e, tensor_dtype(e, t), &x);
@@ -237,7 +237,8 @@ void lower_gather(eager *e)
     /* nn.Embedding: rows of a stored table by indices that are computed or given. */
     bool is_embedding =
         node_attr_int(e->node, "eager_embedding", 0) ||
-        (axis == 0 && from.rank == 2 && tensor_at(e, t)->is_weight && !e->is_static[e->node->inputs[1]]);
+        (axis == 0 && from.rank == 2 && tensor_at(e, t)->is_weight && !e->is_static[e->node->inputs[1]] &&
+         !e->is_stated);
     eager_set_result(e, 0,
                      eager_launch_new(e, is_embedding ? "embedding" : "index", inputs, 2, tensor_dtype(e, t), &x));
 }
@@ -304,8 +305,10 @@ void lower_concat(eager *e)
     tensor_id *inputs = ARENA_ARRAY(e->arena, tensor_id, (size_t)n->input_count + 1);
     int count = 0;
     bool last = true;
-    bool stacks = x.rank > 0 && is_stack(e, eager_node_axis(e, node_attr_int(n, "axis", 0), x.rank));
-    bool crosses = is_cross_stage(e);
+    bool states_stack = str_is(node_attr_string(n, "eager_call", ""), "stack");
+    bool stacks = x.rank > 0 && (!e->is_stated || states_stack) &&
+                  is_stack(e, eager_node_axis(e, node_attr_int(n, "axis", 0), x.rank));
+    bool crosses = !e->is_stated && is_cross_stage(e);
     for (int i = 0; i < n->input_count; i++) {
         tensor_id t = eager_input_of(e, i);
         if (t == NO_TENSOR)
@@ -318,7 +321,7 @@ void lower_concat(eager *e)
         last &= extent_suggests_channels_last(&own);
         inputs[count++] = t;
     }
-    bool repeats = stacks;
+    bool repeats = stacks && !e->is_stated;
     for (int i = 1; i < count; i++)
         repeats &= inputs[i] == inputs[0];
     if (repeats) { /* Lowers repeat_interleave() as a broadcast and a copy. */
@@ -340,12 +343,15 @@ void lower_pad(eager *e)
     extent from = tensor_extent(e, t), x = eager_output_extent(e, 0);
     str mode = node_attr_string(e->node, "mode", "constant");
     const node *reader = eager_reader_of(e, e->node->outputs[0]);
-    if (reader && node_is(reader, "AveragePool") && e->readers[e->node->outputs[0]] == 1) {
+    if (!e->is_stated && reader && node_is(reader, "AveragePool") && e->readers[e->node->outputs[0]] == 1) {
         e->of_value[e->node->outputs[0]] = t; /* Exporters write a pad of width zero to count the border in the mean. */
         return;
     }
-    const char *op = str_is(mode, "reflect") ? "reflection_pad2d"
-                     : str_is(mode, "edge")  ? "replication_pad2d"
+    static const char *const REFLECTIONS[] = {"reflection_pad1d", "reflection_pad2d", "reflection_pad3d"},
+                             *const REPLICATIONS[] = {"replication_pad1d", "replication_pad2d", "replication_pad3d"};
+    int spatial = x.rank <= 3 ? 0 : x.rank == 4 ? 1 : 2;
+    const char *op = str_is(mode, "reflect") ? REFLECTIONS[spatial]
+                     : str_is(mode, "edge")  ? REPLICATIONS[spatial]
                                              : "constant_pad_nd";
     if (str_is(mode, "constant") && extent_suggests_channels_last(&from))
         extent_channels_last(&x);

@@ -134,8 +134,11 @@ void lower_clip(eager *e)
         eager_value_is_number(e, n->inputs[1], &low);
     if (n->input_count > 2)
         eager_value_is_number(e, n->inputs[2], &high);
-    bool states_clamp = node_attr_int(n, "eager_clamp", 0) != 0;
-    const char *op = states_clamp                       ? "clamp"
+    str call = node_attr_string(n, "eager_call", ""); /* of a stated program */
+    bool states_bounds = str_starts(call, "hardtanh") || str_starts(call, "relu6");
+    const char *op = str_starts(call, "clamp_max")      ? "clamp_max"
+                     : states_bounds                    ? "hardtanh"
+                     : node_attr_int(n, "eager_clamp", 0) ? "clamp"
                      : !has_high                        ? "clamp_min" /* as F.normalize() calls it */
                      : has_low && low == 0 && high == 6 ? "hardtanh"
                                                         : "clamp";
@@ -180,12 +183,35 @@ static bool widens(const eager *e)
     return !is_half && (!has_product || e->is_static[e->node->outputs[0]]);
 }
 
+/* Returns y of a program's x.type_as(y) or x.to(y). A cast without effect in the file has the name of its argument from
+ * then on, so that y may be x.float() where the code has x. */
+static value_id other_of_call(const eager *e)
+{
+    int32_t count;
+    const int64_t *tensors = node_attr_ints(e->node, "eager_tensors", &count);
+    if (!tensors || count != 5 || tensors[1] != 1)
+        return NO_VALUE;
+    value_id v = (value_id)tensors[4];
+    for (const node *cast = eager_maker_of(e, v, "Cast"); cast; cast = eager_maker_of(e, v, "Cast"))
+        v = cast->inputs[0];
+    return v;
+}
+
 void lower_cast(eager *e)
 {
     tensor_id x = eager_input_of(e, 0);
     dtype to = e->net->values.items[e->node->outputs[0]].dtype, from = tensor_dtype(e, x);
     if (!dtype_is_float(to) || !dtype_is_float(from)) {
         eager_set_result(e, 0, eager_cast(e, x, dtype_is_float(to) ? e->weight_dtype : to));
+        return;
+    }
+    if (e->is_stated && node_attr_int(e->node, "eager_exact", 0)) {
+        eager_set_result(e, 0, eager_cast(e, x, to));
+        return;
+    }
+    value_id like = other_of_call(e);
+    if (like != NO_VALUE) {
+        eager_set_result(e, 0, eager_cast(e, x, tensor_dtype(e, eager_tensor_of(e, like))));
         return;
     }
     /* Lowers a cast between floating-point types. In an fp32 export it marks x.float() around code that requires
@@ -313,10 +339,27 @@ void lower_binary(eager *e)
     eager_set_result(e, 0, sum);
 }
 
+/* nn.PReLU's parameter is a vector, which exporters reshape to (C, 1, 1). PyTorch casts the vector and reshapes it. */
+static tensor_id slopes(eager *e)
+{
+    value_id v = e->node->inputs[1];
+    tensor_id t = eager_input_of(e, 1);
+    extent x = eager_value_extent(e, v), flat = {.rank = 1, .dims = {extent_elements(&x)}};
+    if (!tensor_at(e, t)->is_weight || x.rank < 2 || x.dims[0] != flat.dims[0])
+        return eager_to_low(e, t);
+    if (tensor_at(e, t)->rank != 1) {
+        extent_contiguous(&flat);
+        t = e->of_value[v] = eager_tensor_new(e, tensor_dtype(e, t), &flat);
+        e->out->tensors.items[t].is_weight = true;
+        e->out->tensors.items[t].value = v;
+    }
+    return eager_view_as(e, "view", eager_to_low(e, t), &x);
+}
+
 /* Autocast runs this operator in 16 bits, its weight too. */
 void lower_prelu(eager *e)
 {
-    tensor_id inputs[2] = {eager_to_low(e, eager_input_of(e, 0)), eager_to_low(e, eager_input_of(e, 1))};
+    tensor_id inputs[2] = {eager_to_low(e, eager_input_of(e, 0)), slopes(e)};
     eager_set_result(e, 0, eager_pointwise(e, "_prelu_kernel", inputs, 2, tensor_dtype(e, inputs[0])));
 }
 
@@ -371,14 +414,19 @@ void lower_arg_reduce(eager *e)
 
 enum { SOFTMAX_FLOPS = 12 }; /* One each for maximum, difference, sum and quotient, the rest for the exponential. */
 
-tensor_id eager_softmax(eager *e, const char *op, tensor_id t)
+static tensor_id softmax_to(eager *e, const char *op, tensor_id t, dtype type)
 {
     extent x = tensor_extent(e, t);
     extent_contiguous(&x);
-    dtype type = e->low != DT_UNKNOWN && eager_is_low(tensor_dtype(e, t)) ? DT_FLOAT32 : tensor_dtype(e, t);
     tensor_id made = eager_launch_new(e, op, &t, 1, type, &x);
     eager_count_flops(e, SOFTMAX_FLOPS);
     return made;
+}
+
+tensor_id eager_softmax(eager *e, const char *op, tensor_id t)
+{
+    bool widens = e->low != DT_UNKNOWN && eager_is_low(tensor_dtype(e, t));
+    return softmax_to(e, op, t, widens ? DT_FLOAT32 : tensor_dtype(e, t));
 }
 
 void lower_softmax(eager *e)
@@ -386,7 +434,9 @@ void lower_softmax(eager *e)
     tensor_id t = eager_input_of(e, 0);
     int rank = tensor_at(e, t)->rank;
     int axis = rank > 0 ? eager_node_axis(e, node_attr_int(e->node, "axis", -1), rank) : -1;
-    tensor_id made = eager_softmax(e, eager_aten_name(e), t);
+    /* softmax(x, dtype=float32) casts within the kernel. */
+    tensor_id made = node_attr_int(e->node, "eager_float", 0) ? softmax_to(e, eager_aten_name(e), t, DT_FLOAT32)
+                                                              : eager_softmax(e, eager_aten_name(e), t);
     e->out->kernels.items[e->out->kernels.count - 1].axes_behind = (int8_t)(axis < 0 ? 0 : rank - 1 - axis);
     eager_set_result(e, 0, made);
 }

@@ -176,9 +176,9 @@ extent eager_output_extent(eager *e, int i)
 }
 
 /* Constants of rank 0 are scalars of the program. */
-static bool is_number(const value *v)
+static bool is_number(const eager *e, const value *v)
 {
-    return v->rank == 0 && v->producer == NO_NODE && !v->is_input;
+    return v->rank == 0 && v->producer == NO_NODE && !v->is_input && (!e->is_stated || v->is_constant_node);
 }
 
 tensor_id eager_tensor_of(eager *e, value_id v)
@@ -208,7 +208,7 @@ tensor_id eager_tensor_of(eager *e, value_id v)
     placed_tensor *made = &e->out->tensors.items[t];
     made->value = v;
     made->is_weight = !val->is_input;
-    made->is_number = is_number(val);
+    made->is_number = is_number(e, val);
     e->of_value[v] = t;
     return t;
 }
@@ -309,11 +309,25 @@ tensor_id eager_cast(eager *e, tensor_id t, dtype to)
     return eager_launch_new(e, "_to_copy", &t, 1, to, &x);
 }
 
+/* Autocast keeps the 16-bit copies of parameters until the end of the pass. */
+static tensor_id cast_once(eager *e, tensor_id t)
+{
+    value_id v = tensor_at(e, t)->value;
+    bool is_parameter = tensor_at(e, t)->is_weight && v != NO_VALUE && eager_is_learned(e, v);
+    if (!is_parameter)
+        return eager_cast(e, t, e->low);
+    if (e->of_low[v] == NO_TENSOR)
+        e->of_low[v] = eager_cast(e, t, e->low);
+    return e->of_low[v];
+}
+
 tensor_id eager_to_low(eager *e, tensor_id t)
 {
-    if (t == NO_TENSOR || e->low == DT_UNKNOWN || tensor_dtype(e, t) != DT_FLOAT32 || tensor_at(e, t)->keeps_float)
+    if (t == NO_TENSOR || e->low == DT_UNKNOWN || tensor_dtype(e, t) != DT_FLOAT32)
         return t;
-    return eager_cast(e, t, e->low);
+    if (e->is_stated)
+        return cast_once(e, t);
+    return tensor_at(e, t)->keeps_float ? t : eager_cast(e, t, e->low);
 }
 
 tensor_id eager_to_float(eager *e, tensor_id t)

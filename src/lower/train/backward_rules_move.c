@@ -187,6 +187,60 @@ void back_index(backward *b)
     back_give(b, 0, eager_launch_new(e, "index_put", inputs, 3, type, &x));
 }
 
+/* Writes the gradient to the given places of a tensor of zeros. */
+static void give_placed(backward *b, const char *zeros_op, const char *op)
+{
+    eager *e = b->e;
+    extent x = tensor_extent(e, b->k.inputs[0]);
+    extent_contiguous(&x);
+    dtype type = tensor_dtype(e, b->dy);
+    tensor_id places = b->k.output_count > 1 ? b->k.outputs[1] : b->k.inputs[b->k.input_count - 1];
+    tensor_id inputs[3] = {eager_launch_new(e, zeros_op, NULL, 0, type, &x), places, b->dy};
+    back_give(b, 0, eager_launch_new(e, op, inputs, 3, type, &x));
+}
+
+void back_gather(backward *b)
+{
+    give_placed(b, "new_zeros", "scatter_add");
+}
+
+void back_index_select(backward *b)
+{
+    give_placed(b, "new_zeros", "index_add");
+}
+
+/* Maxima, sorted or largest elements with their places. */
+void back_picked(backward *b)
+{
+    if (b->k.output_count > 1)
+        give_placed(b, "zeros", "scatter");
+    else
+        back_amax(b);
+}
+
+/* The gradient is zero where elements were overwritten; these pass theirs to the source. */
+void back_scatter(backward *b)
+{
+    eager *e = b->e;
+    tensor_id inputs[2] = {b->dy, b->k.inputs[b->k.input_count > 1 ? 1 : 0]};
+    if (back_wants(b, 0))
+        back_give(b, 0, back_launch_like(e, "scatter", inputs, 2, tensor_dtype(e, b->dy), b->dy));
+    if (back_wants(b, 2))
+        back_give(b, 2, back_launch_like(e, "gather", inputs, 2, tensor_dtype(e, b->dy), b->k.inputs[2]));
+}
+
+/* weight = g * v / |v|: one kernel for both gradients. */
+void back_weight_norm(backward *b)
+{
+    eager *e = b->e;
+    tensor_id inputs[4] = {b->dy, b->k.inputs[0], b->k.inputs[1], b->k.outputs[b->k.output_count - 1]};
+    tensor_id v = b->k.inputs[0], g = b->k.inputs[1];
+    tensor_id of_v = back_launch_like(e, "_weight_norm_interface_backward", inputs, 4, tensor_dtype(e, v), v);
+    tensor_id of_g = back_add_output_like(e, tensor_dtype(e, g), g);
+    back_give(b, 0, of_v);
+    back_give(b, 1, of_g);
+}
+
 void back_embedding(backward *b)
 {
     extent x = tensor_extent(b->e, b->k.inputs[0]);
@@ -195,9 +249,23 @@ void back_embedding(backward *b)
     back_give(b, 0, eager_launch_new(b->e, "embedding_dense_backward", inputs, 2, tensor_dtype(b->e, b->dy), &x));
 }
 
-/* The written part receives its gradient; the gradient of the other elements passes through the written view. */
+/* The written part receives its gradient; the gradient of the other elements passes through the written view, or is a
+ * copy in which the written part is zero. */
 void back_index_put(backward *b)
 {
+    eager *e = b->e;
+    int last = b->k.input_count - 1;
+    if (e->is_stated && last > 0) {
+        dtype type = tensor_dtype(e, b->dy);
+        tensor_id values = b->k.inputs[last], inputs[3] = {b->dy, b->k.inputs[1], NO_TENSOR};
+        if (back_wants(b, 0)) {
+            inputs[2] = back_launch_like(e, "zeros_like", NULL, 0, type, values);
+            back_give(b, 0, back_launch_like(e, "index_put", inputs, 3, type, b->dy));
+        }
+        if (back_wants(b, last))
+            back_give(b, last, back_launch_like(e, "index", inputs, 2, type, values));
+        return;
+    }
     if (!back_wants(b, 2))
         return;
     extent x = tensor_extent(b->e, b->k.inputs[2]);
@@ -289,8 +357,10 @@ void back_fold(backward *b)
     const char *op = b->k.op;
     back_give(b, 0,
               like_input(b,
-                         strcmp(op, "im2col") == 0   ? "col2im"
-                         : strcmp(op, "col2im") == 0 ? "im2col"
-                                                     : op,
+                         strcmp(op, "im2col") == 0            ? "col2im"
+                         : strcmp(op, "col2im") == 0          ? "im2col"
+                         : strcmp(op, "pixel_shuffle") == 0   ? "pixel_unshuffle"
+                         : strcmp(op, "pixel_unshuffle") == 0 ? "pixel_shuffle"
+                                                              : op,
                          b->dy));
 }

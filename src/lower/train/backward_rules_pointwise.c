@@ -41,6 +41,10 @@ void back_unary(backward *b)
         {"tanh", "tanh_backward", true, false, 3},
         {"mish", "mish_backward", false, false, 30},
         {"softplus", "softplus_backward", false, false, 10},
+        {"threshold", "threshold_backward", false, false, 1},
+        {"hardshrink", "hardshrink_backward", false, false, 2},
+        {"softshrink", "softshrink_backward", false, false, 2},
+        {"log_sigmoid_forward", "log_sigmoid_backward", false, false, 10},
     };
     for (size_t i = 0; i < sizeof NAMES / sizeof *NAMES; i++) {
         if (!back_is_op_or_in_place(b->k.op, NAMES[i].op))
@@ -75,9 +79,26 @@ void back_neg(backward *b)
     back_give(b, 0, one(b->e, "neg", b->dy));
 }
 
+/* alpha * other - self: the first operand is subtracted. */
 void back_rsub(backward *b)
 {
     back_neg(b);
+}
+
+void back_glu(backward *b)
+{
+    tensor_id inputs[2] = {b->dy, b->k.inputs[0]}, x = b->k.inputs[0];
+    tensor_id made = back_launch_like(b->e, "glu_backward", inputs, 2, tensor_dtype(b->e, x), x);
+    eager_count_flops(b->e, 4);
+    back_give(b, 0, made);
+}
+
+/* The gradient is zero where the mask is set; a filler that is a tensor gets the sum of the rest. */
+void back_masked_fill(backward *b)
+{
+    tensor_id inputs[2] = {b->dy, b->k.inputs[b->k.input_count > 1 ? 1 : 0]};
+    if (back_wants(b, 0))
+        back_give(b, 0, back_work(b->e, "masked_fill", inputs, 2, tensor_dtype(b->e, b->dy), 1));
 }
 
 void back_exp(backward *b)
@@ -294,14 +315,42 @@ void back_amax(backward *b)
 }
 
 /* 2 / (n - 1) · dy · (x - mean(x)) */
-void back_var(backward *b)
+static tensor_id of_variance(backward *b, tensor_id dy)
 {
     eager *e = b->e;
-    tensor_id x = b->k.inputs[0], dy = one(e, "mul", with_kept_dims(b, b->dy));
+    tensor_id x = b->k.inputs[0];
+    dy = one(e, "mul", with_kept_dims(b, dy));
     extent kept = tensor_extent(e, dy);
     extent_contiguous(&kept);
     tensor_id mean = eager_launch_new(e, "mean", &x, 1, tensor_dtype(e, x), &kept);
-    back_give(b, 0, two(e, "mul", dy, two(e, "sub", x, mean)));
+    return two(e, "mul", dy, two(e, "sub", x, mean));
+}
+
+void back_var(backward *b)
+{
+    back_give(b, 0, of_variance(b, b->dy));
+}
+
+/* dy / (2 · y), or 0 where the deviation is 0, as the gradient of the variance. */
+void back_std(backward *b)
+{
+    eager *e = b->e;
+    tensor_id twice = one(e, "mul", b->k.outputs[0]), of_var = two(e, "div", b->dy, twice);
+    tensor_id inputs[2] = {of_var, mask_of(e, "eq", b->k.outputs[0], NO_TENSOR)};
+    back_give(b, 0, of_variance(b, back_work(e, "masked_fill_", inputs, 2, tensor_dtype(e, of_var), 1)));
+}
+
+void back_var_mean(backward *b)
+{
+    eager *e = b->e;
+    tensor_id sum = NO_TENSOR, of_mean = b->k.output_count > 1 ? b->gradients[b->k.outputs[1]] : NO_TENSOR;
+    if (b->dy != NO_TENSOR)
+        sum = of_variance(b, b->dy);
+    if (of_mean != NO_TENSOR)
+        of_mean = one(e, "div", as_wide_as_input(b, of_mean));
+    if (sum != NO_TENSOR && of_mean != NO_TENSOR)
+        sum = two(e, "add", sum, of_mean);
+    back_give(b, 0, sum != NO_TENSOR ? sum : of_mean);
 }
 
 /* dy · x / |x|, or 0 where the norm is 0. */
