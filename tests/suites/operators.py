@@ -36,9 +36,11 @@ def repeated(names):
 
 
 def wrong_numbers(aten):
-    numbers = [int(number) for _, number, *_ in aten if number != "0"]
-    yield from (f"number {n} is missing" for n in sorted(set(range(1, len(numbers) + 1)) - set(numbers)))
-    yield from (f"number {n} is used twice" for n, count in collections.Counter(numbers).items() if count > 1)
+    groups = collections.defaultdict(set)
+    for _, number, group, *_ in aten:
+        groups[int(number)].add(group)
+    yield from (f"number {n} is missing" for n in range(1, max(groups)) if n not in groups)
+    yield from (f"number {n} is used in {' and '.join(sorted(of))}" for n, of in groups.items() if len(of) > 1)
     yield from (f"{name} has number 0 and {group}" for name, number, group, *_ in aten if (number == "0") != (group == "WORK_OTHER"))
 
 

@@ -374,7 +374,7 @@ static void rule_adaptive_pool(torch_call *c)
     if (!global) {
         torch_attr_ints(&n, "kernel_shape", kernel, spatial);
         torch_attr_ints(&n, "strides", strides, spatial);
-        if (t->is_exact && !is_max)
+        if (t->is_exact)
             torch_attr_int(&n, "eager_adaptive", 1);
     }
     value_id y = torch_end(&n);

@@ -569,6 +569,8 @@ static dtype low_of_node(const eager *e)
 /* Lowers the call or node at `at`; returns the last node lowered. */
 static int32_t lower_stated(eager *e, int32_t at)
 {
+    if (e->is_unneeded[at])
+        return at;
     e->low = low_of_node(e);
     if (eager_lower_call(e, &at) || e->node->is_dead)
         return at;
@@ -606,6 +608,7 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
     if (e.is_stated) {
         e.of_low = arena_room(a, (size_t)net->values.count + 1, sizeof(tensor_id));
         memset(e.of_low, 0xff, (size_t)net->values.count * sizeof *e.of_low);
+        eager_leave_out_masks(&e);
     }
     repeats_begin(&e);
     e.instead = ARENA_ARRAY(a, lower_rule, (size_t)net->nodes.count + 1);

@@ -53,6 +53,8 @@ struct eager {
     bool is_turned;
     bool turns_all;       /* True for a pointwise node all of whose inputs and outputs are such channels-first views. */
     tensor_id *of_low;    /* Indexed by value_id: the 16-bit copy of a parameter; only for stated programs. */
+    bool *is_left_out;    /* Indexed by value_id: a mask that only a trace computes (masks.c); only for stated programs. */
+    bool *is_unneeded;    /* Indexed by node_id: computes nothing but such masks. */
     tensor_id *of_turned; /* Indexed by value_id: its channels-first view; NO_TENSOR until requested. */
     node_id layer;
     repeats *repeats; /* Layers whose kernels later layers may copy. */
@@ -199,6 +201,8 @@ find_pattern eager_find_at_sum, eager_find_at_product, eager_find_at_quotient, e
 /* Lowers the call of a program to which node `at` belongs, and moves `at` to its last node. False if the call's nodes
  * have rules of their own (calls.c). */
 bool eager_lower_call(eager *e, int32_t *at);
+/* Fills is_left_out and is_unneeded (masks.c). */
+void eager_leave_out_masks(eager *e);
 void eager_absorb(eager *e, const node *n);
 void eager_replace_rule(eager *e, const node *n, lower_rule rule);
 void eager_find_attention_steps(eager *e, const node *last); /* patterns_attention.c */

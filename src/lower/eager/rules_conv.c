@@ -157,6 +157,20 @@ static bool is_adaptive(eager *e, const kernel_window *w)
     return touches;
 }
 
+/* Views a row of positions (N, C, L) as a map of height 1, which is how PyTorch pools it. */
+static tensor_id as_map(eager *e, tensor_id t)
+{
+    extent x = tensor_extent(e, t);
+    if (x.rank != 3)
+        return t;
+    x.rank = 4;
+    x.dims[3] = x.dims[2];
+    x.strides[3] = x.strides[2];
+    x.dims[2] = 1;
+    x.strides[2] = mul_wrapping(x.dims[3], x.strides[3]);
+    return eager_view_as(e, "unsqueeze", t, &x);
+}
+
 void lower_pool(eager *e)
 {
     tensor_id t = eager_input_of(e, 0);
@@ -171,18 +185,16 @@ void lower_pool(eager *e)
     kernel_window *window = new_window(e, rank, size);
     static const char *const MAX[] = {"max_pool1d", "max_pool2d_with_indices", "max_pool3d_with_indices"};
     static const char *const AVERAGE[] = {"avg_pool2d", "avg_pool2d", "avg_pool3d"};
-    const char *op = node_is(e->node, "MaxPool") ? MAX[rank - 1] : AVERAGE[rank - 1];
-    if (rank == 2 && (e->is_stated ? node_attr_int(e->node, "eager_adaptive", 0) != 0 : is_adaptive(e, window)))
-        op = "_adaptive_avg_pool2d";
-    /* PyTorch runs avg_pool1d as avg_pool2d on a map of height 1. */
-    if (rank == 1 && node_is(e->node, "AveragePool")) {
-        extent flat = tensor_extent(e, t);
-        flat.rank = 4;
-        flat.dims[3] = flat.dims[2];
-        flat.strides[3] = flat.strides[2];
-        flat.dims[2] = 1;
-        flat.strides[2] = mul_wrapping(flat.dims[3], flat.strides[3]);
-        t = eager_view_as(e, "unsqueeze", t, &flat);
+    static const char *const ADAPTIVE_MAX[] = {"adaptive_max_pool2d", "adaptive_max_pool2d", "adaptive_max_pool3d"};
+    static const char *const ADAPTIVE[] = {"_adaptive_avg_pool2d", "_adaptive_avg_pool2d", "_adaptive_avg_pool3d"};
+    bool is_max = node_is(e->node, "MaxPool");
+    const char *op = is_max ? MAX[rank - 1] : AVERAGE[rank - 1];
+    if (e->is_stated && rank == 1 && is_max)
+        op = MAX[1];
+    if (e->is_stated ? node_attr_int(e->node, "eager_adaptive", 0) != 0 : rank == 2 && is_adaptive(e, window))
+        op = is_max ? ADAPTIVE_MAX[rank - 1] : ADAPTIVE[rank - 1];
+    if (rank == 1 && (!is_max || e->is_stated)) {
+        t = as_map(e, t);
         y = (extent){.rank = 4, .dims = {y.dims[0], y.dims[1], 1, y.dims[2]}};
         extent_contiguous(&y);
     }
@@ -204,8 +216,16 @@ void lower_pool(eager *e)
 void lower_global_pool(eager *e)
 {
     tensor_id t = eager_input_of(e, 0);
-    extent y = eager_output_extent(e, 0), from = tensor_extent(e, t);
-    const char *op = node_is(e->node, "GlobalAveragePool") ? "mean" : "adaptive_max_pool2d";
+    extent y = eager_output_extent(e, 0);
+    if (e->is_stated && y.rank == 3) {
+        t = as_map(e, t);
+        y = (extent){.rank = 4, .dims = {y.dims[0], y.dims[1], 1, 1}};
+        extent_contiguous(&y);
+    }
+    extent from = tensor_extent(e, t);
+    const char *op = node_is(e->node, "GlobalAveragePool") ? "mean"
+                     : y.rank == 5                         ? "adaptive_max_pool3d"
+                                                           : "adaptive_max_pool2d";
     tensor_id made = eager_launch_new(e, op, &t, 1, tensor_dtype(e, t), &y);
     last_kernel(e)->flops = extent_elements(&from);
     e->out->tensors.items[made].keeps_float = tensor_at(e, t)->keeps_float;

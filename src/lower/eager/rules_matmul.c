@@ -500,7 +500,9 @@ static tensor_id repeat_heads(eager *e, tensor_id t, int64_t heads)
 void lower_onnx_attention(eager *e)
 {
     const node *n = e->node;
-    tensor_id q = eager_input_of(e, 0), k = eager_input_of(e, 1), v = eager_input_of(e, 2), bias = eager_input_of(e, 3);
+    tensor_id q = eager_input_of(e, 0), k = eager_input_of(e, 1), v = eager_input_of(e, 2), bias = NO_TENSOR;
+    if (n->input_count > 3 && n->inputs[3] != NO_VALUE && !(e->is_stated && e->is_left_out[n->inputs[3]]))
+        bias = eager_input_of(e, 3);
     int rank = eager_input_rank(e, 0);
     bool is_sound = n->op->domain[0] == '\0' && (rank == 3 || rank == 4) && eager_input_rank(e, 1) == rank &&
                     eager_input_rank(e, 2) == rank && (n->output_count < 4 || n->outputs[3] == NO_VALUE);

@@ -1,0 +1,76 @@
+/* masks.c: finds masks of attention that a traced program computes from positions alone. Libraries make them only while
+ * they are traced, because a trace must not depend on its inputs; run eagerly, they call attention without a mask, or
+ * with is_causal. A mask that depends on an input or on stored data stays. */
+#include "lower/eager/eager.h"
+
+/* Calls that compute a mask from positions. */
+static bool makes_mask(const node *n)
+{
+    static const char *const CALLS[] = {"__and__",  "add",        "arange",  "bitwise_and", "clone",       "constant_pad_nd",
+                                        "contiguous", "expand",   "full",    "ge",          "gt",          "index",
+                                        "le",       "logical_and", "lt",     "new_ones",    "ones",        "permute",
+                                        "reshape",  "select",     "slice",   "squeeze",     "to",          "transpose",
+                                        "unsqueeze", "view"};
+    str call = node_attr_string(n, "eager_call", "");
+    for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS; i++)
+        if (str_is(call, CALLS[i]))
+            return true;
+    return false;
+}
+
+/* Marks the values that are computed by such calls from literals, and those among them that count positions. */
+static void find_positions(const eager *e, bool *is_made, bool *counts)
+{
+    const network *net = e->net;
+    for (int32_t i = 0; i < net->nodes.count; i++) {
+        const node *n = &net->nodes.items[i];
+        bool all = makes_mask(n), any = all && str_is(node_attr_string(n, "eager_call", ""), "arange");
+        for (int32_t k = 0; all && k < n->input_count; k++) {
+            value_id v = n->inputs[k];
+            if (v == NO_VALUE)
+                continue;
+            const value *val = &net->values.items[v];
+            bool is_literal = val->producer == NO_NODE && !val->is_input && val->is_constant_node && val->rank <= 1;
+            all = is_made[v] || is_literal;
+            any |= counts[v];
+        }
+        for (int32_t k = 0; k < n->output_count; k++)
+            if (n->outputs[k] != NO_VALUE) {
+                is_made[n->outputs[k]] = all;
+                counts[n->outputs[k]] = all && any;
+            }
+    }
+}
+
+static bool is_mask_of(const eager *e, const node *n, int32_t input)
+{
+    return input == 3 && node_is(n, "Attention") && e->is_left_out[n->inputs[3]];
+}
+
+void eager_leave_out_masks(eager *e)
+{
+    const network *net = e->net;
+    size_t values = (size_t)net->values.count + 1;
+    bool *is_made = ARENA_ARRAY(e->arena, bool, values), *counts = ARENA_ARRAY(e->arena, bool, values),
+         *is_needed = ARENA_ARRAY(e->arena, bool, values);
+    e->is_left_out = ARENA_ARRAY(e->arena, bool, values);
+    e->is_unneeded = ARENA_ARRAY(e->arena, bool, (size_t)net->nodes.count + 1);
+    find_positions(e, is_made, counts);
+    for (int32_t i = 0; i < net->nodes.count; i++) {
+        const node *n = &net->nodes.items[i];
+        if (node_is(n, "Attention") && n->input_count > 3 && n->inputs[3] != NO_VALUE && counts[n->inputs[3]])
+            e->is_left_out[n->inputs[3]] = net->values.items[n->inputs[3]].dtype == DT_BOOL;
+    }
+    for (int32_t i = 0; i < net->outputs.count; i++)
+        is_needed[net->outputs.items[i]] = true;
+    for (int32_t i = net->nodes.count - 1; i >= 0; i--) {
+        const node *n = &net->nodes.items[i];
+        bool is_mask = n->output_count > 0 && n->outputs[0] != NO_VALUE && is_made[n->outputs[0]], any = !is_mask;
+        for (int32_t k = 0; k < n->output_count; k++)
+            any |= n->outputs[k] != NO_VALUE && is_needed[n->outputs[k]];
+        e->is_unneeded[i] = !any;
+        for (int32_t k = 0; any && k < n->input_count; k++)
+            if (n->inputs[k] != NO_VALUE && !is_mask_of(e, n, k))
+                is_needed[n->inputs[k]] = true;
+    }
+}
