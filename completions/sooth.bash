@@ -121,7 +121,7 @@ _sooth() {
         options="--plan --seed --gpu --batch --labels --precision --layout --runtime --mode --optimizer --stack --format --weights --output --help"
         ;;
     mig)
-        options="--gpu --latency-ms --batch --dim --seq --past --shape --precision --layout --runtime --mode --optimizer --stack --gpus --time-limit"
+        options="--gpu --latency-ms --batch --dim --seq --past --shape --precision --layout --runtime --mode --optimizer --stack --rule --gnn --gpus --time-limit"
         options+=" --format --weights --output --help"
         ;;
     eval) options="--by --format --predictions --sample --left-share --weights --output --help" ;;

@@ -17,7 +17,7 @@ typedef struct scoring {
     gnn_job job;
     gnn_role role;
     const char *model_path, *set_path;
-    double seconds;
+    double seconds, processor_seconds;
     struct {
         gnn_score *items;
         int32_t count, capacity;
@@ -28,6 +28,13 @@ static double now_s(void)
 {
     struct timespec t;
     clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+static double processor_s(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &t);
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
@@ -118,9 +125,10 @@ static void score_all(scoring *s)
                               .net = {m->layout, m->params, NULL},
                               .roles = 1U << s->role,
                               .threads = threads_available()};
-    double begun = now_s();
+    double begun = now_s(), processor_begun = processor_s();
     gnn_evaluate(&of, outputs, &s->job.in.fail);
     s->seconds = now_s() - begun;
+    s->processor_seconds = processor_s() - processor_begun;
     for (size_t i = 0; i < numbers; i++)
         values[i] = is_trained(s, (int)(i % GNN_OUTPUTS)) ? exp((double)outputs[i]) : NAN;
     const char *name = GNN_KIND_NAMES[m->layout.kind];
@@ -134,6 +142,18 @@ static void score_all(scoring *s)
         for (int o = 0; o < GNN_OUTPUTS; o++)
             add_score(s, GNN_BASELINE_NAMES[i], o, ALL, "", values, false);
     }
+}
+
+static int64_t scored_graphs(const scoring *s)
+{
+    const gnn_set *set = &s->job.set;
+    int64_t count = 0;
+    for (int32_t r = 0, last = -1; r < set->rows.count; r++)
+        if (set->roles[r] == s->role && set->rows.items[r].graph != last) {
+            last = set->rows.items[r].graph;
+            count++;
+        }
+    return count;
 }
 
 static int write_evaluation(const scoring *s)
@@ -151,7 +171,9 @@ static int write_evaluation(const scoring *s)
                         .epochs = m->epochs,
                         .graphs = s->job.set.examples.count,
                         .labels = (int64_t)gnn_set_role_count(&s->job.set, s->role),
+                        .scored_graphs = scored_graphs(s),
                         .seconds = s->seconds,
+                        .processor_seconds = s->processor_seconds,
                         .scores = s->scores.items,
                         .score_count = (size_t)s->scores.count};
     sooth_report_options options = {.format = FORMATS[args->format]};

@@ -1,5 +1,6 @@
 /* mig.c: `sooth mig`: the MIG slice that a model needs, and a layout of slices for several models. */
 #include "base/nearest.h"
+#include "cli/mig_rule.h"
 #include "cli/predict_args.h"
 #include "cli/terminal.h"
 
@@ -12,6 +13,8 @@ static const char *const DEFAULT_GPU = "a100-sxm4-40gb";
 enum { MOST_WORKLOADS = 64, MOST_INSTANCES = 1024 };
 
 static const char *const FORMATS[] = {"table", "json", "csv", "svg", "mig-parted", NULL};
+static const char *const RULES[] = {"sooth", "dippm", NULL};
+enum { RULE_SOOTH, RULE_DIPPM };
 static const sooth_format FORMAT_OF[] = {SOOTH_FORMAT_TABLE, SOOTH_FORMAT_JSON, SOOTH_FORMAT_CSV, SOOTH_FORMAT_SVG,
                                          SOOTH_FORMAT_MIG_PARTED};
 
@@ -48,7 +51,8 @@ typedef struct mig_job {
     size_t count;
     sooth_mig_options options;
     sooth_report_options report;
-    const char *output;
+    const char *output, *gnn; /* gnn: files of graph networks, for DIPPM's rule */
+    int rule;
     bool shows_progress, has_shown;
 } mig_job;
 
@@ -202,9 +206,20 @@ static int answer(mig_job *j)
     sooth_mig_plan *plan;
     sooth_error error;
     sooth_status status = sooth_mig_plan_make(workloads, j->count, &j->options, &plan, &error);
-    free(workloads);
     if (j->has_shown)
         fprintf(stderr, "\r\033[K");
+    if (plan && j->rule == RULE_DIPPM) {
+        int code = mig_rule(&(mig_rule_args){.models = j->gnn,
+                                             .gpu = j->options.device,
+                                             .plan = plan,
+                                             .workloads = workloads,
+                                             .report = &j->report,
+                                             .output = j->output});
+        free(workloads);
+        sooth_mig_plan_free(plan);
+        return code;
+    }
+    free(workloads);
     if (!plan)
         return status == SOOTH_ERROR_USAGE ? cli_usage("mig", "%s", error.message)
                                            : cli_fail(status, "mig", "%s", error.message);
@@ -288,6 +303,10 @@ int mig_main(int argc, char **argv)
                       "batch size (default: as in the file, or 1)"),
         DIMENSION_OPTIONS(&defaults.dimensions),
         SETTING_OPTIONS(where),
+        CHOICE_OPTION("rule", &j.rule, "sooth|dippm", RULES,
+                      "sooth (default): the smallest slice that fits and meets the target; dippm: by\nmemory alone, "
+                      "with that of Sooth and of --gnn"),
+        TEXT_OPTION("gnn", &j.gnn, "MODEL.bin,...", "graph networks of `sooth gnn train`, for --rule dippm"),
         NUMBER_OPTION("gpus", &most_gpus, "N", 1, MOST_INSTANCES, "use at most N GPUs"),
         TEXT_OPTION("time-limit", &limit, "S", "seconds for a search beyond 8 GPUs (default 10)"),
         FORMAT_OPTION(&format, "table|json|csv|svg|mig-parted", FORMATS,
@@ -307,6 +326,11 @@ int mig_main(int argc, char **argv)
         j.report.format = FORMAT_OF[format];
         if (!j.output && j.report.format == SOOTH_FORMAT_TABLE)
             fit_terminal(&j.report);
+        bool needs_layout = j.report.format == SOOTH_FORMAT_SVG || j.report.format == SOOTH_FORMAT_MIG_PARTED;
+        if (code == SOOTH_OK && j.rule == RULE_DIPPM && needs_layout)
+            code = cli_usage("mig", "--rule dippm chooses slices without a layout: -f is table, json or csv");
+        if (code == SOOTH_OK && j.gnn && j.rule != RULE_DIPPM)
+            code = cli_usage("mig", "--gnn is for --rule dippm");
         if (code == SOOTH_OK)
             code = run(&j, &defaults, argc - 1, argv + 1, gpu, weights);
     }

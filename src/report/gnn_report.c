@@ -149,7 +149,9 @@ static void evaluation_json(writing *w)
     json_pair_string(j, "part", e->part);
     json_pair_number(j, "graphs", e->graphs);
     json_pair_number(j, "labels", e->labels);
+    json_pair_number(j, "scored_graphs", e->scored_graphs);
     json_pair_real(j, "seconds", e->seconds);
+    json_pair_real(j, "processor_seconds", e->processor_seconds);
     json_key(j, "scores");
     json_open(j, '[', false);
     for (size_t i = 0; i < e->score_count; i++)
@@ -279,4 +281,94 @@ sooth_status gnn_answer_report(const gnn_answer *a, const sooth_report_options *
                                sooth_error *error)
 {
     return report(a, write_answer, options, text, size, error);
+}
+
+/* ---- slices by DIPPM's rule --------------------------------------------------------------------------------------- */
+
+static void ruled_json(writing *w)
+{
+    const gnn_ruled *r = w->what;
+    json writer = {.out = w->out}, *j = &writer;
+    json_open(j, '{', false);
+    json_identity(j, SCHEMA, r->weights);
+    json_pair_string(j, "gpu", r->gpu);
+    json_pair_string(j, "rule", "dippm");
+    json_key(j, "slices");
+    json_open(j, '[', false);
+    for (size_t i = 0; i < r->count; i++) {
+        const gnn_ruled_row *x = &r->rows[i];
+        json_open(j, '{', true);
+        json_pair_string(j, "model", x->network);
+        json_pair_number(j, "batch", x->batch);
+        json_pair_string(j, "predictor", x->predictor);
+        json_pair_interval(j, "memory_mib", x->memory_mib);
+        json_pair_text(j, "dippm_profile", x->profile);
+        json_pair_text(j, "profile", x->choice);
+        json_close(j, '}');
+    }
+    json_close(j, ']');
+    end_json(j);
+}
+
+static void ruled_csv(writing *w)
+{
+    const gnn_ruled *r = w->what;
+    text_puts(w->out, "model,batch,predictor,memory_mib,memory_mib_low,memory_mib_high,dippm_profile,profile\n");
+    for (size_t i = 0; i < r->count; i++) {
+        const gnn_ruled_row *x = &r->rows[i];
+        text_csv(w->out, x->network);
+        text_csv_number(w->out, x->batch);
+        text_csv_text(w->out, x->predictor);
+        text_csv_real(w->out, x->memory_mib.value);
+        text_csv_real(w->out, x->memory_mib.low);
+        text_csv_real(w->out, x->memory_mib.high);
+        text_csv_text(w->out, x->profile);
+        text_csv_text(w->out, x->choice);
+        text_puts(w->out, "\n");
+    }
+}
+
+static void ruled_table(writing *w)
+{
+    static const grid_column COLUMNS[] = {{"model", CELL_LEFT, 0},         {"batch", CELL_RIGHT, 0},
+                                          {"predictor", CELL_LEFT, 0},     {"MiB", CELL_RIGHT, 0},
+                                          {"90 % interval", CELL_LEFT, 1}, {"DIPPM's rule", CELL_LEFT, 0},
+                                          {"Sooth's choice", CELL_LEFT, 0}};
+    const gnn_ruled *r = w->what;
+    char rooms[2][NUMBER_ROOM];
+    grid g;
+    text_printf(w->out, "slices of %s by DIPPM's rule: by memory alone, at any latency\n\n", r->gpu);
+    grid_begin(&g, w->out, w->scratch, &w->options, COLUMNS, sizeof COLUMNS / sizeof *COLUMNS);
+    for (size_t i = 0; i < r->count; i++) {
+        const gnn_ruled_row *x = &r->rows[i];
+        bool is_known = !isnan(x->memory_mib.value);
+        grid_add(&g, x->network);
+        grid_printf(&g, "%" PRId64, x->batch);
+        grid_add(&g, x->predictor);
+        grid_add(&g, is_known ? number_digits(rooms[0], x->memory_mib.value) : "?");
+        if (is_known)
+            grid_printf(&g, "%s to %s", number_digits(rooms[0], x->memory_mib.low),
+                        number_digits(rooms[1], x->memory_mib.high));
+        else
+            grid_add(&g, "");
+        grid_add(&g, *x->profile ? x->profile : "none");
+        grid_add(&g, *x->choice ? x->choice : "none");
+    }
+    grid_write(&g);
+}
+
+static void write_ruled(writing *w)
+{
+    if (w->options.format == SOOTH_FORMAT_JSON)
+        ruled_json(w);
+    else if (w->options.format == SOOTH_FORMAT_CSV)
+        ruled_csv(w);
+    else
+        ruled_table(w);
+}
+
+sooth_status gnn_ruled_report(const gnn_ruled *r, const sooth_report_options *options, char **text, size_t *size,
+                              sooth_error *error)
+{
+    return report(r, write_ruled, options, text, size, error);
 }

@@ -24,8 +24,8 @@ typedef struct gnn_score {
 
 typedef struct gnn_evaluation {
     const char *model_path, *set, *model, *node_features, *split, *part;
-    int64_t hidden, epochs, graphs, labels;
-    double seconds; /* duration of the predictions */
+    int64_t hidden, epochs, graphs, labels, scored_graphs; /* `labels` and `scored_graphs` are those of the part */
+    double seconds, processor_seconds;                     /* of the model's predictions */
     const gnn_score *scores;
     size_t score_count;
 } gnn_evaluation;
@@ -37,12 +37,27 @@ typedef struct gnn_answer {
     const char *dippm_profile;                       /* "" if there is none, or memory was not trained */
 } gnn_answer;
 
-/* The text is the caller's to free. Formats: table, JSON; for an evaluation also CSV, with a row per score. */
+/* The slice of a network by DIPPM's rule, with the memory of one predictor, and Sooth's own choice. */
+typedef struct gnn_ruled_row {
+    const char *network, *predictor, *profile, *choice; /* profiles: "" if there is none */
+    int64_t batch;
+    sooth_interval memory_mib;
+} gnn_ruled_row;
+
+typedef struct gnn_ruled {
+    const char *gpu, *weights;
+    const gnn_ruled_row *rows;
+    size_t count;
+} gnn_ruled;
+
+/* The text is the caller's to free. Formats: table, JSON; for scores and slices also CSV. */
 sooth_status gnn_trained_report(const gnn_trained *t, const sooth_report_options *options, char **text, size_t *size,
                                 sooth_error *error);
 sooth_status gnn_evaluation_report(const gnn_evaluation *e, const sooth_report_options *options, char **text,
                                    size_t *size, sooth_error *error);
 sooth_status gnn_answer_report(const gnn_answer *a, const sooth_report_options *options, char **text, size_t *size,
                                sooth_error *error);
+sooth_status gnn_ruled_report(const gnn_ruled *r, const sooth_report_options *options, char **text, size_t *size,
+                              sooth_error *error);
 
 #endif
