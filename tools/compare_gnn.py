@@ -178,7 +178,7 @@ class Comparison:
         """PMGNS in every split first, then the others where they tell most."""
         order = []
         for kinds in (MODELS[:1], MODELS[1:]):
-            for split in SPLITS:
+            for split in ("random", "family", "gpu", "architecture"):
                 order += [(name, split, model, features) for name in SETS for model in kinds for features in FEATURES]
         return [cell for cell in order if cell[0] != "measured" or self.tested[cell[1]]]
 
@@ -264,7 +264,7 @@ class Comparison:
         page = PAGE.read_text()
         done = sum(1 for cell in self.plan() if self.result(*cell))
         seconds = sum(r["seconds"] for r in (self.result(*cell) for cell in self.plan()) if r)
-        head = (f"{done} of {len(self.plan())} trainings are done, each with a budget of {self.seconds} s of one core ({seconds / 60:.0f} minutes together): "
+        head = (f"{done} of {len(self.plan())} trainings are done, each for about {self.seconds} s of one core ({seconds / 60:.0f} minutes together): "
                 f"{HIDDEN} hidden units, {GRAPHS} graphs per step, a rate of {RATE:g} that falls to 0. A – was not trained, or has no such output.")
         parts = [head, "", self.answers(), "", self.counts(), "Measured labels, latency: mean error % / median error % / rank correlation", "",
                  self.table("measured", "latency_ms")]

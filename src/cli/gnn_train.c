@@ -31,8 +31,8 @@ typedef struct training {
     gnn_trainer trainer;
     gnn_options options;
     char checkpoint[4096];
-    const char *set;
-    bool shows_progress, has_begun;
+    const char *set, *subject; /* subject: of an error message */
+    bool shows_progress;
     double began_s, shown_s, kept_s, keeping_s;
     double *epoch_seconds, *epoch_processor_seconds; /* durations of this run's epochs */
     int epochs_run;
@@ -147,7 +147,9 @@ static int run_epochs(training *t, uint64_t identity)
             return cli_fail(SOOTH_ERROR_UNSUPPORTED, "gnn", "the training diverged in epoch %d: use a smaller --rate",
                             trainer->epoch);
         if (cluster_leads() && trainer->epoch < t->options.epochs && now - t->kept_s >= KEEP_SHARE * t->keeping_s) {
+            t->subject = t->checkpoint;
             gnn_file_keep(t->checkpoint, trainer, identity, &in->fail);
+            t->subject = "gnn";
             t->kept_s = now_s();
             t->keeping_s = t->kept_s - now;
         }
@@ -266,8 +268,9 @@ static int begin(training *t, uint64_t *identity)
 static int train(training *t, uint64_t identity)
 {
     inputs *in = &t->job.in;
+    t->subject = "gnn";
     if (setjmp(in->fail.jump))
-        return cli_fail(in->error.code, "gnn", "%s", in->error.message);
+        return cli_fail(in->error.code, t->subject, "%s", in->error.message);
     int code = run_epochs(t, identity);
     return code == SOOTH_OK ? write_model(t) : code;
 }

@@ -98,15 +98,19 @@ static void add_value(space_reader *r, space_choice *c, str value)
     c->values[c->count++] = arena_str(r->arena, value);
 }
 
-/* Parses FIRST:LAST:STEP; returns false for other forms. */
+/* Parses FIRST:LAST:STEP; returns false if the value is not numbers with colons. */
 static bool add_range(space_reader *r, space_choice *c, str range)
 {
     double ends[3];
-    for (int i = 0; i < 3; i++)
-        if (!line_number(line_trimmed(line_taken(&range, ':')), &ends[i]))
+    str rest = range;
+    int count = 0;
+    for (; rest.len && count < 3; count++)
+        if (!line_number(line_trimmed(line_taken(&rest, ':')), &ends[count]))
             return false;
-    if (range.len || !(ends[2] > 0) || ends[1] < ends[0])
-        return false;
+    if (rest.len || count < 3)
+        refuse(r, "a range is FIRST:LAST:STEP, not", range);
+    if (!(ends[2] > 0) || ends[1] < ends[0])
+        refuse(r, "an empty range", range);
     for (double x = ends[0]; x <= ends[1] + ends[2] * 1e-9; x += ends[2])
         add_value(r, c, arena_printf(r->arena, "%.10g", x));
     return true;

@@ -149,6 +149,25 @@ def hostile():
     check("a set that is none is refused", done.returncode == 3 and done.stderr.startswith("sooth: wrong.bin"), done.stderr)
 
 
+def full_disk():
+    """A limit on the size of files stands for a full disk; the signal is ignored, so that writing fails."""
+    limited = run("train", "set.db", "--hidden", 32, "--epochs", 3, "-q", "-o", "full.bin", prefix=("sh", "-c", 'trap "" XFSZ; ulimit -f 10; exec "$@"', "sh"))
+    named = limited.stderr.startswith("sooth: full.bin.checkpoint: cannot be written")
+    check("a full disk is named", limited.returncode == 5 and named and not pathlib.Path("full.bin").exists(), limited.stderr)
+
+
+def two_writers():
+    command = [PROGRAM, "gnn", "train", "set.db", "--hidden", "256", "--epochs", "1000", "-q", "-o", "two.bin"]
+    first = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    end = time.monotonic() + TIMEOUT_S
+    while not pathlib.Path("two.bin.checkpoint").exists() and time.monotonic() < end:
+        time.sleep(0.01)
+    second = run("train", "set.db", "--hidden", 256, "--epochs", 1000, "-q", "-o", "two.bin")
+    check("a second training of the same model is told of the first", second.returncode == 5 and "another 'sooth gnn'" in second.stderr, second.stderr)
+    first.kill()
+    first.wait()
+
+
 def torch():
     has = subprocess.run([PYTHON, "-c", "import torch_geometric"], capture_output=True)
     if has.returncode:
@@ -174,6 +193,8 @@ def main():
         splits()
         learns()
         hostile()
+        full_disk()
+        two_writers()
         torch()
         os.chdir("/")
     print(f"1..{len(results)}")
