@@ -37,7 +37,7 @@ class Reader {
   text(at, count) { return String.fromCharCode(...this.bytes(at, count)); }
 }
 
-// ---- protobuf: ONNX ------------------------------------------------------------------------------------------------
+// ---- protobuf: ONNX, TensorFlow, CoreML ----------------------------------------------------------------------------
 
 function varint(reader, at) {
   let value = 0;
@@ -70,8 +70,37 @@ const ATTRIBUTE = {
 GRAPH[1] = {
   5: ATTRIBUTE
 };
+const TF_TENSOR = {
+  4: 'payload',
+  5: 'payload',
+  6: 'payload',
+  7: 'payload',
+  10: 'payload',
+  13: 'payload'
+};
+const TF_NODE = {
+  5: {2: {8: TF_TENSOR}}
+};
+const TF_GRAPH = {
+  1: TF_NODE,
+  2: {1: {3: TF_NODE}}
+};
+const COREML_WEIGHTS = {
+  1: 'payload',
+  2: 'payload',
+  30: 'payload',
+  31: 'payload'
+};
+const COREML_NETWORK = {
+  1: {other: {other: COREML_WEIGHTS}}
+};
+// ONNX, a SavedModel and CoreML begin with the same byte, and their fields differ.
 const MODEL = {
-  7: GRAPH
+  7: GRAPH,
+  2: {2: TF_GRAPH},
+  303: COREML_NETWORK,
+  403: COREML_NETWORK,
+  500: COREML_NETWORK
 };
 
 function skipMessage(reader, at, end, fields, skipped) {
@@ -89,7 +118,7 @@ function skipMessage(reader, at, end, fields, skipped) {
       let length;
       [length, at] = varint(reader, at);
       if (length > end - at) throw new RangeError('cut off');
-      const inside = fields[Math.floor(tag / 8)];
+      const inside = fields[Math.floor(tag / 8)] ?? fields.other;
       if (inside === 'payload' && length > PAYLOAD_BYTES)
         skipped.push([at, at + length]);
       else if (inside && inside !== 'payload' && length > PAYLOAD_BYTES)
@@ -100,18 +129,49 @@ function skipMessage(reader, at, end, fields, skipped) {
   }
 }
 
-// All bytes except the payloads, at unchanged addresses.
-function onnxView(reader) {
+function messageView(reader, fields) {
   const skipped = [];
-  skipMessage(reader, 0, reader.size, MODEL, skipped);
+  skipMessage(reader, 0, reader.size, fields, skipped);
+  return viewWithout(reader, skipped);
+}
+
+// All bytes except the skipped ranges, at unchanged addresses.
+function viewWithout(reader, skipped) {
   const pieces = [];
   let at = 0;
   for (const [from, to] of skipped.sort((x, y) => x[0] - y[0])) {
     if (from > at) pieces.push({at, from: at, to: from});
-    at = to;
+    at = Math.max(at, to);
   }
   if (at < reader.size) pieces.push({at, from: at, to: reader.size});
   return {size: reader.size, pieces};
+}
+
+// ---- FlatBuffers: TFLite -------------------------------------------------------------------------------------------
+
+// Address of a field of a table; 0 if it is absent.
+function flatField(reader, table, number) {
+  const back = reader.number(table, 4);
+  const fields = table - (back < 2 ** 31 ? back : back - 2 ** 32);
+  const offset = 4 + 2 * number < reader.number(fields, 2) ? reader.number(fields + 4 + 2 * number, 2) : 0;
+  return offset && table + offset;
+}
+
+const flatInner = (reader, at) => at + reader.number(at, 4);
+
+function tfliteView(reader) {
+  const skipped = [];
+  const field = flatField(reader, flatInner(reader, 0), 4);
+  const buffers = field && flatInner(reader, field);
+  for (let i = buffers ? reader.number(buffers, 4) : 0; i > 0; i--) {
+    const buffer = flatInner(reader, buffers + 4 * i);
+    const [data, offset, size] = [0, 1, 2].map((number) => flatField(reader, buffer, number));
+    const at = data ? flatInner(reader, data) + 4 : offset && size ? reader.number(offset, 8) : 0;
+    const bytes = data ? reader.number(at - 4, 4) : at && reader.number(size, 8);
+    if (at + bytes > reader.size) throw new RangeError('cut off');
+    if (bytes > PAYLOAD_BYTES) skipped.push([at, at + bytes]);
+  }
+  return viewWithout(reader, skipped);
 }
 
 // ---- ZIP: PyTorch, Keras -------------------------------------------------------------------------------------------
@@ -237,7 +297,9 @@ function viewOfFormat(reader) {
   if (head[0] === 0x50 && head[1] === 0x4b && head[2] === 3 && head[3] === 4) return zipView(reader);
   if (reader.text(0, 4) === 'GGUF') return ggufView(reader);
   if (head[8] === 0x7b && reader.number(0, 8) < 1 << 30) return safetensorsView(reader);
-  if (head[0] === 8 && head[1] < 32) return onnxView(reader);
+  if (reader.text(4, 4) === 'TFL3') return tfliteView(reader);
+  if (head[0] === 8 && head[1] < 32) return messageView(reader, MODEL);
+  if (head[0] === 10) return messageView(reader, TF_GRAPH);
   return headView(reader.size);
 }
 

@@ -585,8 +585,8 @@ def large_file(context):
 
 @test
 def huge_files(context):
-    """Files of 10 GB, beyond 32-bit addresses: a PyTorch archive, GGUF and safetensors, with holes instead of
-    weights."""
+    """Files of 10 GB, beyond 32-bit addresses: a PyTorch archive, GGUF and safetensors, with holes instead of weights; and of
+    2 GB, which together exceed the addresses: TensorFlow, TFLite and CoreML."""
     size = 10_000_000_000
     folder = context.scratch / "huge"
     folder.mkdir()
@@ -600,6 +600,8 @@ def huge_files(context):
     header = json.dumps({"table": {"dtype": "F32", "shape": [size // 4], "data_offsets": [0, size]}}).encode()
     (folder / "only.safetensors").write_bytes(struct.pack("<Q", len(header)) + header)
     os.truncate(folder / "only.safetensors", 8 + len(header) + size)
+    for make, name in ((big_files.tensorflow, "convolutions.pb"), (big_files.tflite, "convolutions.tflite"), (big_files.coreml, "images.mlmodel")):
+        make(folder / name, (context.models / name).read_bytes(), LARGE_BYTES)
     page = context.page("")
     page.change("location.hash = args[0]", "#model=zoo:resnet18")
     before = memory_of(page.browser)

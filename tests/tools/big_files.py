@@ -26,28 +26,40 @@ def archive(entries, out):
     out.write(struct.pack("<IHHHHIIH", 0x06054B50, 0, 0, len(entries), len(entries), len(directory), 2**32 - 1, 0))
 
 
-def graph_of(model):
-    """(the fields of an ONNX model without its graph, the content of the graph)"""
+def fields(message):
+    """[(number, type, begin, end)] of a protobuf message; begin and end are those of the content."""
     def read(at):
         n = shift = 0
         while True:
-            n |= (model[at] & 127) << shift
+            n |= (message[at] & 127) << shift
             shift += 7
             at += 1
-            if model[at - 1] < 128:
+            if message[at - 1] < 128:
                 return n, at
-    at, rest, graph = 0, b"", b""
-    while at < len(model):
-        begin = at
+    at, found = 0, []
+    while at < len(message):
         tag, at = read(at)
+        begin = at
         if tag & 7 == 2:
-            length, at = read(at)
-            if tag >> 3 == 7:
-                graph = model[at:at + length]
-            at += length
+            length, begin = read(at)
+            at = begin + length
+        elif tag & 7 == 0:
+            at = read(at)[1]
         else:
-            _, at = read(at)
-        rest += model[begin:at] if tag >> 3 != 7 else b""
+            at += 8 if tag & 7 == 1 else 4
+        found.append((tag >> 3, tag & 7, begin, at))
+    return found
+
+
+def graph_of(model):
+    """(the fields of an ONNX model without its graph, the content of the graph)"""
+    at, rest, graph = 0, b"", b""
+    for number, _, begin, end in fields(model):
+        if number == 7:
+            graph = model[begin:end]
+        else:
+            rest += model[at:end]
+        at = end
     return rest, graph
 
 
@@ -56,6 +68,64 @@ def varint(n):
     while n > 127:
         out, n = out + bytes([n & 127 | 128]), n >> 7
     return out + bytes([n])
+
+
+def grown(message, path, size):
+    """(head, tail) of the message with a hole of `size` bytes between them, at the end of the first field on the path; None if
+    there is no such field."""
+    at = 0
+    for number, kind, begin, end in fields(message):
+        inside = grown(message[begin:end], path[1:], size) if number == path[0] and kind == 2 and path[1:] else None
+        if number == path[0] and kind == 2 and not path[1:]:
+            inside = (message[begin:end], b"")
+        if inside:
+            length = len(inside[0]) + size + len(inside[1])
+            return message[:at] + varint(number << 3 | 2) + varint(length) + inside[0], inside[1] + message[end:]
+        at = end
+    return None
+
+
+def coreml(path, model, size):
+    """The neural network with a hole of `size` bytes in the weights of its first convolution."""
+    head, tail = grown(model, (500, 1, 100, 90, 1), size)
+    with open(path, "wb") as out:
+        out.write(head)
+        out.seek(size, 1)
+        out.write(tail)
+
+
+def tensorflow(path, model, size):
+    """The GraphDef with another constant of `size` bytes."""
+    def text(number, content):
+        return varint(number << 3 | 2) + varint(len(content)) + content
+
+    def around(number, before, inside):
+        return before + varint(number << 3 | 2) + varint(len(inside) + size) + inside
+    shape = text(2, text(2, varint(1 << 3) + varint(size // 4)))
+    kind = text(5, text(1, b"dtype") + text(2, varint(6 << 3) + varint(1)))
+    tensor = around(4, varint(1 << 3) + varint(1) + shape, b"")
+    attribute = around(2, text(1, b"value"), around(8, b"", tensor))
+    with open(path, "wb") as out:
+        out.write(around(1, model, around(5, text(1, b"table") + text(2, b"Const") + kind, attribute)))
+        out.truncate(out.tell() + size)
+
+
+def tflite(path, model, size):
+    """The FlatBuffer whose largest buffer is `size` bytes at the end of the file."""
+    def field(table, number):
+        fields = table - struct.unpack_from("<i", model, table)[0]
+        offset = struct.unpack_from("<H", model, fields + 4 + 2 * number)[0] if 4 + 2 * number < struct.unpack_from("<H", model, fields)[0] else 0
+        return offset and table + offset
+    def inner(at):
+        return at + struct.unpack_from("<I", model, at)[0]
+    buffers = inner(field(inner(0), 4))
+    tables = [inner(buffers + 4 + 4 * i) for i in range(struct.unpack_from("<I", model, buffers)[0])]
+    place = max((field(t, 0) for t in tables if field(t, 0)), key=lambda at: struct.unpack_from("<I", model, inner(at))[0])
+    model = bytearray(model + b"\0" * (-len(model) % 16))
+    struct.pack_into("<I", model, place, len(model) - place)
+    with open(path, "wb") as out:
+        out.write(bytes(model) + struct.pack("<I", size))
+        out.truncate(out.tell() + size)
 
 
 def onnx(path, model, size):
