@@ -71,6 +71,7 @@ def commands():
         for runtime in ("inductor", "engine"):
             yield name, 1000, [*PREDICT, "--runtime", runtime], (name, runtime) in (
                 ("onnx: far readers", "inductor"), ("onnx: wide sum", "engine"))
+        yield name, 1000, [*TRAIN, "--runtime", "inductor"], name in ("onnx: wide sum", "onnx: far readers")
     yield "onnx: far readers", 1000, ["predict", "--largest-batch", "--format", "csv"], False
     # Rows of tables.
     yield "rows: queries", 300, ["predict", "--queries"], True
