@@ -213,6 +213,12 @@ def check_accuracy():
 ANSWERS = {
     "inspect": "sooth inspect zoo:resnet18 --format json", "predict": "sooth predict zoo:resnet18 --format json",
     "trace": "sooth predict zoo:resnet18 --format trace", "gpus": "sooth gpus t4 --format json", "zoo": "sooth zoo vgg --format json",
+    "train-phase": "sooth train-phase zoo:resnet18 --batch 8 --format json",
+    "measure": "sooth measure zoo:alexnet --batch 1 --warmup 0 --repeat 1 --library plain --format json",
+    "choose": "sooth choose zoo:resnet18 --gpu t4 --most-batch 8 --format json",
+    "nas": "sooth nas nasbench-macro --search random --trials 2 --format json",
+    "context": """echo '{"model_type": "llama", "hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, '"""
+               """'"num_attention_heads": 4, "vocab_size": 150}' >config.json; sooth predict config.json --context 64 --format json""",
     "mig": "sooth mig zoo:resnet18 --format json", "survey": "sooth survey zoo:resnet18 --gpu t4 --format json",
     "eval": "printf 'graph,batch,gpu,latency_ms\\nzoo:resnet18,8,rtx-3090,4\\n' >rows.csv; sooth eval rows.csv --format json",
     "sweep": "printf '[a]\\ngraph = zoo:resnet/{depth}\\ndepth = 18\\n' >plan.txt; sooth sweep plan.txt --gpu t4 -o out.db --format json",
@@ -224,13 +230,13 @@ ANSWERS = {
 
 def check_identities():
     """Answers whose "sooth" object differs from doc/json.md."""
-    schemas = dict(re.findall(r"^\| (\w+) \| (\d+) \|$", (TOP / "doc/json.md").read_text(), re.M))
+    schemas = dict(re.findall(r"^\| ([\w-]+) \| (\d+) \|$", (TOP / "doc/json.md").read_text(), re.M))
     wrong = [f"{name}: not in both lists" for name in set(schemas) ^ set(ANSWERS)]
     version = re.search(r'SOOTH_VERSION "(.*)"', (TOP / "include/sooth.h").read_text())[1]
     for name in sorted(set(schemas) & set(ANSWERS)):
         with tempfile.TemporaryDirectory() as directory:
             code, lines = predicted(f"cd {directory}; {ANSWERS[name]}")
-        weights = None if name in ("inspect", "gpus", "zoo", "gnn") else weights_identity()
+        weights = None if name in ("inspect", "gpus", "zoo", "gnn", "measure") else weights_identity()
         identity = json.loads("\n".join(lines)).get("sooth") if code == 0 else lines
         if identity != {"version": version, "schema": int(schemas[name]), "weights": weights}:
             wrong.append(f"{name}: {identity}")
