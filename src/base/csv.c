@@ -92,6 +92,16 @@ bool csv_next(csv *c)
     }
 }
 
+str csv_text(const csv *c, const char *from)
+{
+    const char *to = c->next;
+    while (from < to && (*from == '\n' || *from == '\r'))
+        from++;
+    while (to > from && (to[-1] == '\n' || to[-1] == '\r'))
+        to--;
+    return (str){from, (size_t)(to - from)};
+}
+
 int csv_find(const csv *c, const char *name)
 {
     for (int i = 0; i < c->count; i++)

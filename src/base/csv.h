@@ -25,6 +25,8 @@ typedef struct csv {
 void csv_begin(csv *c, str text, arena *a);
 /* Reads the next row; false after the last. */
 bool csv_next(csv *c);
+/* Text of the current row without line ends; `from` is the value of `next` before the row was read. */
+str csv_text(const csv *c, const char *from);
 /* Column with that name in the current row (the header); -1 if there is none. */
 int csv_find(const csv *c, const char *name);
 /* Empty if the row has no such field. */

@@ -58,3 +58,18 @@ void line_check(str line, int number, const char *prefix, fail *f)
                       prefix, number, c);
     }
 }
+
+bool line_split(str line, int number, const char *prefix, line_parts *to, fail *f)
+{
+    line_check(line, number, prefix, f);
+    str statement = line_taken(&line, '#');
+    to->origin = line_trimmed(line);
+    if (line_trimmed(statement).len == 0)
+        return false;
+    if (!memchr(statement.ptr, '=', statement.len))
+        fail_with(f, SOOTH_ERROR_INPUT, "%sline %d: '%.*s' is not 'key = value  # origin'", prefix, number,
+                  STR_ARG(line_trimmed(statement)));
+    to->key = line_trimmed(line_taken(&statement, '='));
+    to->value = line_trimmed(statement);
+    return true;
+}

@@ -12,6 +12,12 @@ str line_trimmed(str s);
 str line_taken(str *s, char separator);
 /* Reads digits with an optional point. Not strtod, whose decimal point depends on the program's locale. */
 bool line_number(str s, double *number);
+/* The parts of a line, trimmed. */
+typedef struct line_parts {
+    str key, value, origin;
+} line_parts;
+/* Splits a line; returns false if it is empty or only a comment. Fails if it has no '=', or as line_check() does. */
+bool line_split(str line, int number, const char *prefix, line_parts *to, fail *f);
 /* Fails if the line is too long or contains binary data. */
 void line_check(str line, int number, const char *prefix, fail *f);
 

@@ -19,3 +19,19 @@ bool path_leads_out(str path)
         }
     return false;
 }
+
+str path_stem(str path)
+{
+    while (path.len > 1 && path.ptr[path.len - 1] == '/')
+        path.len--;
+    size_t begin = path.len;
+    while (begin > 0 && path.ptr[begin - 1] != '/')
+        begin--;
+    str name = {path.ptr + begin, path.len - begin};
+    if (str_ends(name, ".gz"))
+        name.len -= strlen(".gz");
+    for (size_t i = name.len; i > 1; i--)
+        if (name.ptr[i - 1] == '.')
+            return (str){name.ptr, i - 1};
+    return name;
+}

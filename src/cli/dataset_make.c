@@ -1,4 +1,5 @@
 /* dataset_make.c: `sooth dataset make`: draws or lists the items of a data set, and writes their graphs and labels. */
+#include "base/path.h"
 #include "cli/cluster.h"
 #include "cli/dataset_args.h"
 #include "cli/lock.h"
@@ -124,16 +125,7 @@ static const char *plain_name(making *m, const char *graph)
 {
     if (strncmp(graph, "zoo:", 4) == 0)
         return graph + strlen("zoo:");
-    const char *slash = strrchr(graph, '/');
-    str name = str_of(slash ? slash + 1 : graph);
-    if (str_ends(name, ".gz"))
-        name.len -= strlen(".gz");
-    for (size_t i = name.len; i > 1; i--)
-        if (name.ptr[i - 1] == '.') {
-            name.len = i - 1;
-            break;
-        }
-    return arena_str(&m->in.arena, name).ptr;
+    return arena_str(&m->in.arena, path_stem(str_of(graph))).ptr;
 }
 
 /* The family of a file is unknown, so graphs of one architecture are grouped by `architecture`. */

@@ -1,6 +1,7 @@
 /* dataset_rows.c: measured rows of the user, joined to the items of a data set. */
 #include "base/csv.h"
 #include "base/names.h"
+#include "base/path.h"
 #include "cli/dataset_args.h"
 
 #include <math.h>
@@ -61,19 +62,7 @@ static _Noreturn void refuse(const joining *j, const char *what, str about)
 /* Returns "resnet50@224" for "models/resnet50@224.onnx.gz"; names of zoo networks stay unchanged. */
 static str file_name(str graph)
 {
-    if (str_starts(graph, "zoo:"))
-        return graph;
-    for (size_t i = graph.len; i > 0; i--)
-        if (graph.ptr[i - 1] == '/') {
-            graph = (str){graph.ptr + i, graph.len - i};
-            break;
-        }
-    if (str_ends(graph, ".gz"))
-        graph.len -= strlen(".gz");
-    for (size_t i = graph.len; i > 1; i--)
-        if (graph.ptr[i - 1] == '.')
-            return (str){graph.ptr, i - 1};
-    return graph;
+    return str_starts(graph, "zoo:") ? graph : path_stem(graph);
 }
 
 static void index_items(joining *j)

@@ -3,7 +3,7 @@
 
 #include <stdio.h>
 
-const char *const GNN_FORMATS[] = {"table", "json", "csv", NULL};
+static const char *const FORMATS[] = {"table", "json", "csv", NULL};
 static const char *const SCHEDULES[] = {"constant", "linear", NULL};
 static const char *const PARTS[] = {"test", "validation", "train", NULL};
 
@@ -83,7 +83,7 @@ int gnn_main(int argc, char **argv)
         TEXT_OPTION("runtime", &args.settings.runtime, "NAME", "predict: eager (default), inductor, engine"),
         TEXT_OPTION("mode", &args.settings.mode, "NAME", "predict: infer (default), train, train-forward"),
         TEXT_OPTION("stack", &args.settings.stack, "NAME", "predict: software version, such as pt2.4-cu124"),
-        FORMAT_OPTION(&args.format, "table|json|csv", GNN_FORMATS, "format of the answer; csv only for eval"),
+        FORMAT_OPTION(&args.format, "table|json|csv", FORMATS, "format of the answer; csv only for eval"),
         {.name = "quiet", .letter = 'q', .kind = OPTION_FLAG, .target = &args.quiet, .help = "show no progress"},
     };
     int code;

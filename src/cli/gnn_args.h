@@ -18,7 +18,6 @@ typedef struct gnn_args {
 } gnn_args;
 
 enum { GNN_TABLE, GNN_JSON, GNN_CSV };
-extern const char *const GNN_FORMATS[];
 
 /* A command's memory: the set, a model and their arena. */
 typedef struct gnn_job {

@@ -34,16 +34,6 @@ typedef struct nas_queries {
 
 /* ---- reading ----------------------------------------------------------------------------------------------------- */
 
-/* Returns the text of the row without line ends: from the reader's last position to its current one. */
-static str raw_row(const char *from, const char *to)
-{
-    while (from < to && (*from == '\n' || *from == '\r'))
-        from++;
-    while (to > from && (to[-1] == '\n' || to[-1] == '\r'))
-        to--;
-    return (str){from, (size_t)(to - from)};
-}
-
 static void read_text(nas_queries *q, csv *t, int column, const char **target)
 {
     str s = csv_at(t, column);
@@ -97,7 +87,7 @@ static void read_rows(nas_queries *q)
     const char *from = t.next;
     if (!csv_next(&t))
         fail_with(&c->fail, SOOTH_ERROR_INPUT, "the table is empty: a header is needed");
-    q->header = raw_row(from, t.next);
+    q->header = csv_text(&t, from);
     q->header_count = t.count;
     for (int i = 0; i < NAME_COUNT; i++)
         columns[i] = csv_find(&t, NAMES[i]);
@@ -106,7 +96,7 @@ static void read_rows(nas_queries *q)
         if (t.count > q->header_count)
             fail_with(&c->fail, SOOTH_ERROR_INPUT, "line %d: the row has more fields than the header", (int)t.line);
         x->args = row_args(q, &t, columns);
-        x->row = raw_row(from, t.next);
+        x->row = csv_text(&t, from);
         x->field_count = t.count;
         x->line = t.line;
     }

@@ -223,16 +223,6 @@ static const char *read_query(queries *q, query *x)
     return g->error;
 }
 
-/* Returns the text of the row without line ends: from the reader's last position to its current one. */
-static str raw_row(const char *from, const char *to)
-{
-    while (from < to && (*from == '\n' || *from == '\r'))
-        from++;
-    while (to > from && (to[-1] == '\n' || to[-1] == '\r'))
-        to--;
-    return (str){from, (size_t)(to - from)};
-}
-
 static void read_table(queries *q)
 {
     csv *t = &q->table;
@@ -240,7 +230,7 @@ static void read_table(queries *q)
     const char *from = t->next;
     if (!csv_next(t))
         fail_with(&q->fail, SOOTH_ERROR_INPUT, "the table is empty: a header with the column 'graph' is needed");
-    q->header = raw_row(from, t->next);
+    q->header = csv_text(t, from);
     q->header_count = t->count;
     for (int c = 0; c < COLUMN_COUNT; c++)
         q->columns[c] = csv_find(t, COLUMNS[c]);
@@ -248,7 +238,7 @@ static void read_table(queries *q)
         fail_with(&q->fail, SOOTH_ERROR_INPUT, "the header (line %d) has no column 'graph'", (int)t->line);
     for (from = t->next; csv_next(t); from = t->next) {
         query *x = ARENA_PUSH(&q->arena, &q->rows);
-        x->row = raw_row(from, t->next);
+        x->row = csv_text(t, from);
         x->field_count = t->count;
         x->line = t->line;
         const char *wrong = read_query(q, x);

@@ -227,21 +227,17 @@ static void read_slots(reader *r, str value)
 
 static void read_line(reader *r, str line)
 {
-    line_check(line, r->line, r->prefix, r->fail);
-    str statement = line_taken(&line, '#'), origin = line_trimmed(line);
-    if (line_trimmed(statement).len == 0)
+    line_parts of;
+    if (!line_split(line, r->line, r->prefix, &of, r->fail))
         return;
-    if (!memchr(statement.ptr, '=', statement.len))
-        WRONG(r, "'%.*s' is not 'key = value  # origin'", STR_ARG(line_trimmed(statement)));
-    str key = line_trimmed(line_taken(&statement, '=')), value = line_trimmed(statement);
-    if (!value.len)
-        WRONG(r, "'%.*s' has no value", STR_ARG(key));
-    if (str_is(key, "gpu"))
-        read_gpus(r, value);
-    else if (str_is(key, "slots"))
-        read_slots(r, value);
+    if (!of.value.len)
+        WRONG(r, "'%.*s' has no value", STR_ARG(of.key));
+    if (str_is(of.key, "gpu"))
+        read_gpus(r, of.value);
+    else if (str_is(of.key, "slots"))
+        read_slots(r, of.value);
     else
-        read_profile(r, key, value, origin);
+        read_profile(r, of.key, of.value, of.origin);
 }
 
 void mig_read(mig_list *list, str text, const char *prefix, arena *a, fail *f)

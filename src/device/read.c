@@ -94,24 +94,20 @@ static device_field find_field(reader *r, str key)
 
 static void read_line(reader *r, str line)
 {
-    line_check(line, r->line, r->prefix, r->fail);
-    str statement = line_taken(&line, '#'), origin = line_trimmed(line);
-    if (line_trimmed(statement).len == 0)
+    line_parts of;
+    if (!line_split(line, r->line, r->prefix, &of, r->fail))
         return;
-    if (!memchr(statement.ptr, '=', statement.len))
-        WRONG(r, "'%.*s' is not 'key = value  # origin'", STR_ARG(line_trimmed(statement)));
-    str key = line_trimmed(line_taken(&statement, '=')), value = line_trimmed(statement);
-    device_field field = find_field(r, key);
+    device_field field = find_field(r, of.key);
     if (r->line_of[field])
-        WRONG(r, "'%.*s' was already given in line %d; keep one of them", STR_ARG(key), r->line_of[field]);
-    if (value.len == 0)
-        WRONG(r, "'%.*s' has no value (%s)", STR_ARG(key), device_fields()[field].summary);
+        WRONG(r, "'%.*s' was already given in line %d; keep one of them", STR_ARG(of.key), r->line_of[field]);
+    if (of.value.len == 0)
+        WRONG(r, "'%.*s' has no value (%s)", STR_ARG(of.key), device_fields()[field].summary);
     r->line_of[field] = r->line;
-    r->d->origins[field] = arena_str(r->arena, origin);
+    r->d->origins[field] = arena_str(r->arena, of.origin);
     if (field < DEVICE_FIRST_NUMBER)
-        read_text(r, field, value);
+        read_text(r, field, of.value);
     else
-        read_number(r, field, value);
+        read_number(r, field, of.value);
 }
 
 static void check_required(reader *r)

@@ -1,6 +1,7 @@
 /* survey.c: sooth_survey_make: predictions of many networks. Each thread takes one network at a time, loads it once,
  * binds it once per batch and lowers it once per setting; all GPUs share the lowered program. */
 #include "plan/survey.h"
+#include "base/path.h"
 #include "base/threads.h"
 
 #include <errno.h>
@@ -196,21 +197,7 @@ static const char *name_of_graph(const char *graph, arena *a)
 {
     if (str_starts(str_of(graph), "zoo:"))
         return graph + strlen("zoo:");
-    size_t end = strlen(graph);
-    while (end > 1 && graph[end - 1] == '/')
-        end--;
-    size_t begin = end;
-    while (begin > 0 && graph[begin - 1] != '/')
-        begin--;
-    str name = {graph + begin, end - begin};
-    if (str_ends(name, ".gz"))
-        name.len -= strlen(".gz");
-    for (size_t i = name.len; i > 1; i--)
-        if (name.ptr[i - 1] == '.') {
-            name.len = i - 1;
-            break;
-        }
-    return arena_str(a, name).ptr;
+    return arena_str(a, path_stem(str_of(graph))).ptr;
 }
 
 /* Gets the names as predictions report them ("amp" becomes "amp-fp16") by predicting the smallest network of the

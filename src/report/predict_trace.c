@@ -3,6 +3,7 @@
  * before a kernel is the device waiting for the host. */
 #include "report/json.h"
 #include "report/predict_report.h"
+#include "report/trace.h"
 
 #include <math.h>
 
@@ -10,34 +11,11 @@ enum { SCHEMA = 1 }; /* version of the fields: doc/json.md */
 
 enum { HOST_TRACK = 1, LAYER_TRACK = 2, KERNEL_TRACK = 3 };
 
-static void name_track(json *j, const char *what, int64_t process, int64_t track, const char *name)
-{
-    json_open(j, '{', true);
-    json_pair_string(j, "ph", "M");
-    json_pair_string(j, "name", what);
-    json_pair_number(j, "pid", process);
-    json_pair_number(j, "tid", track);
-    json_key(j, "args");
-    json_open(j, '{', true);
-    json_pair_string(j, "name", name);
-    json_close(j, '}');
-    json_close(j, '}');
-}
-
 /* Leaves the object open for the arguments. */
 static void begin_event(json *j, int64_t process, int64_t track, const char *name, const char *category,
                         double start_us, double length_us)
 {
-    json_open(j, '{', true);
-    json_pair_string(j, "ph", "X");
-    json_pair_string(j, "name", name);
-    json_pair_string(j, "cat", category);
-    json_pair_number(j, "pid", process);
-    json_pair_number(j, "tid", track);
-    json_key(j, "ts");
-    json_real(j, start_us);
-    json_key(j, "dur");
-    json_real(j, length_us);
+    trace_event(j, process, track, name, category, start_us, length_us);
     json_key(j, "args");
     json_open(j, '{', true);
 }
@@ -108,13 +86,13 @@ void predict_trace(predict_report *r)
     for (size_t i = 0; i < r->count; i++) {
         int64_t process = (int64_t)i + 1;
         sooth_prediction_totals t = sooth_prediction_totals_of(r->predictions[i]);
-        name_track(j, "process_name", process, 0,
+        trace_name(j, "process_name", process, 0,
                    arena_printf(r->scratch, "%s, %s%s%s, batch %lld", t.file, t.gpu, *t.mig ? " " : "", t.mig,
                                 (long long)t.batch)
                        .ptr);
-        name_track(j, "thread_name", process, HOST_TRACK, "host: launches");
-        name_track(j, "thread_name", process, LAYER_TRACK, "layers");
-        name_track(j, "thread_name", process, KERNEL_TRACK, "kernels");
+        trace_name(j, "thread_name", process, HOST_TRACK, "host: launches");
+        trace_name(j, "thread_name", process, LAYER_TRACK, "layers");
+        trace_name(j, "thread_name", process, KERNEL_TRACK, "kernels");
         timeline(r, j, process, r->predictions[i]);
     }
     json_close(j, ']');

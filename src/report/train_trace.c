@@ -1,41 +1,19 @@
 /* train_trace.c: `sooth train-phase --format trace`: two steps in Chrome's trace format, with tracks for the loader,
  * the link, the GPU's stages and the layers. */
-#include "report/json.h"
+#include "report/trace.h"
 #include "report/train_report.h"
 
 #include <math.h>
 
 enum { SCHEMA = 1 }; /* version of the fields: doc/json.md */
+enum { PROCESS = 1 };
 enum { LOADER_TRACK = 1, LINK_TRACK, GPU_TRACK, LAYER_TRACK, STEPS = 2 };
-
-static void name_track(json *j, const char *what, int64_t track, const char *name)
-{
-    json_open(j, '{', true);
-    json_pair_string(j, "ph", "M");
-    json_pair_string(j, "name", what);
-    json_pair_number(j, "pid", 1);
-    json_pair_number(j, "tid", track);
-    json_key(j, "args");
-    json_open(j, '{', true);
-    json_pair_string(j, "name", name);
-    json_close(j, '}');
-    json_close(j, '}');
-}
 
 static void event(json *j, int64_t track, const char *name, const char *category, double start_ms, double length_ms)
 {
     if (!(length_ms > 0))
         return;
-    json_open(j, '{', true);
-    json_pair_string(j, "ph", "X");
-    json_pair_string(j, "name", name);
-    json_pair_string(j, "cat", category);
-    json_pair_number(j, "pid", 1);
-    json_pair_number(j, "tid", track);
-    json_key(j, "ts");
-    json_real(j, start_ms * 1e3);
-    json_key(j, "dur");
-    json_real(j, length_ms * 1e3);
+    trace_event(j, PROCESS, track, name, category, start_ms * 1e3, length_ms * 1e3);
     json_close(j, '}');
 }
 
@@ -100,13 +78,13 @@ void train_trace(train_report *r)
     json_identity(j, SCHEMA, r->totals.weights);
     json_key(j, "traceEvents");
     json_open(j, '[', false);
-    name_track(
-        j, "process_name", 0,
+    trace_name(
+        j, "process_name", PROCESS, 0,
         arena_printf(r->scratch, "%s, %s, batch %lld", r->totals.file, r->totals.gpu, (long long)r->totals.batch).ptr);
-    name_track(j, "thread_name", LOADER_TRACK, "loader");
-    name_track(j, "thread_name", LINK_TRACK, "link");
-    name_track(j, "thread_name", GPU_TRACK, "GPU");
-    name_track(j, "thread_name", LAYER_TRACK, "layers");
+    trace_name(j, "thread_name", PROCESS, LOADER_TRACK, "loader");
+    trace_name(j, "thread_name", PROCESS, LINK_TRACK, "link");
+    trace_name(j, "thread_name", PROCESS, GPU_TRACK, "GPU");
+    trace_name(j, "thread_name", PROCESS, LAYER_TRACK, "layers");
     if (r->totals.overlaps)
         overlapped(r, j);
     else

@@ -53,6 +53,14 @@ static hlo_value use(parser *p)
 
 static const hlo_region *read_region(parser *p, const str *arguments, int32_t argument_count, const type_list *types);
 
+static void skip_location(parser *p)
+{
+    if (text_at_word(p, "loc")) {
+        text_word(p);
+        text_skip_brackets(p);
+    }
+}
+
 /* [1, 2] x [0, 1] */
 static void paired_dims(parser *p, draft *d, const char *left, const char *right)
 {
@@ -199,10 +207,7 @@ static void read_reducer(parser *p, draft *d)
             *(str *)ARENA_PUSH(p->arena, &arguments) = text_word(p);
             text_expect(p, ":");
             *(hlo_type *)ARENA_PUSH(p->arena, &types) = text_type(p);
-            if (text_at_word(p, "loc")) {
-                text_word(p);
-                text_skip_brackets(p);
-            }
+            skip_location(p);
             if (!text_accept(p, ","))
                 break;
         }
@@ -402,10 +407,7 @@ static void read_block_arguments(parser *p, hlo_region *r)
         hlo_value v = hlo_new_value(p->m, text_type(p), name);
         define(p, name, v, 1);
         r->argument_count++;
-        if (text_at_word(p, "loc")) {
-            text_word(p);
-            text_skip_brackets(p);
-        }
+        skip_location(p);
         if (!text_accept(p, ","))
             break;
     }

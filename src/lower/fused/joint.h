@@ -40,8 +40,6 @@ static inline int32_t joint_storage(const joint *j, tensor_id t)
 
 /* Returns an array indexed by storage: true for what the forward part keeps for the backward part (partition.c). */
 bool *partition_kept(const joint *j);
-/* True if a compiler may recompute the operator in the backward part. */
-bool partition_recomputes(const kernel *k);
 
 /* ---- minimum cut (min_cut.c) ------------------------------------------------------------------------------------- */
 

@@ -42,7 +42,8 @@ static const kernel *kernel_at(const partition *p, int32_t i)
 
 /* ---- operators --------------------------------------------------------------------------------------------------- */
 
-bool partition_recomputes(const kernel *k)
+/* True if a compiler may recompute the operator in the backward part. */
+static bool recomputes(const kernel *k)
 {
     const aten_op *op = aten_find(k->op);
     if (k->flags & (KERNEL_UNKNOWN | KERNEL_HIDDEN | KERNEL_IN_PLACE) || k->window)
@@ -57,7 +58,7 @@ bool partition_recomputes(const kernel *k)
 
 static bool may_fuse(const kernel *k)
 {
-    return partition_recomputes(k) || strcmp(k->op, "bernoulli_") == 0;
+    return recomputes(k) || strcmp(k->op, "bernoulli_") == 0;
 }
 
 /* True if a loop of kernel `reader` may read what a loop of kernel `writer` computes. */
@@ -158,7 +159,7 @@ static bool must_not_repeat(const partition *p, int32_t i, bool (*is_stored)[BY_
             return true;
     }
     bool is_far = p->distance[i] < FAR_AWAY && p->distance[i] > MOST_DISTANCE;
-    return !partition_recomputes(k) || is_far || is_reduction(p, k);
+    return !recomputes(k) || is_far || is_reduction(p, k);
 }
 
 /* Marks of ban_far_readers. All are zero between calls; `scanned` has the number of the call. */
