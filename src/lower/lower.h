@@ -210,6 +210,7 @@ typedef struct program {
     int32_t unknown_count;   /* Number of kernels without a rule. */
     bool has_packed_weights; /* The file contains block-quantized weights. */
     bool is_engine;          /* The program is an inference engine's. */
+    bool returns_loss;       /* The model's function computes the loss and returns nothing else that is kept. */
     /* Inclusive range of multiprocessor counts for which the program is the same. */
     uint16_t least_multiprocessors, most_multiprocessors;
 } program;

@@ -450,9 +450,18 @@ static void keep_outputs(builder *b, const network *net)
     const program *p = b->program;
     for (int32_t i = 0; net && i < p->tensors.count; i++) {
         const placed_tensor *t = &p->tensors.items[i];
-        if (t->value != NO_VALUE && net->values.items[t->value].is_output)
-            b->items[b->shares[t->storage]].death = INT32_MAX;
+        if (t->value == NO_VALUE || !net->values.items[t->value].is_output)
+            continue;
+        lifetime *l = &b->items[b->shares[t->storage]];
+        if (!p->returns_loss)
+            l->death = INT32_MAX;
+        else
+            keep(l, b->calls.count - 1);
     }
+    /* The loss is part of the model's function, whose variables hold the logits in each form. */
+    for (int32_t i = 0; p->returns_loss && i < b->calls.count; i++)
+        for (int32_t j = 0; p->kernels.items[i].layer == NO_NODE && j < p->kernels.items[i].output_count; j++)
+            keep(lifetime_of(b, p->kernels.items[i].outputs[j]), b->calls.count - 1);
     for (int32_t i = 0; i < p->storage_count; i++) {
         lifetime *l = &b->items[i];
         if (l->birth >= 0 && l->read == l->birth && p->kernels.items[l->birth].phase == PHASE_BACKWARD &&

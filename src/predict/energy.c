@@ -81,6 +81,16 @@ double power_stretch(const power_view *v, const power_work *w, double raw)
     return 1 + follows * (1 / fmax(clock, LEAST_CLOCK) - 1);
 }
 
+double power_least_us(const power_view *v, const power_work *at_floor)
+{
+    double raw = power_raw(v, at_floor), us = at_floor->device_us;
+    if (!(raw > v->default_cap_w) || v->default_cap_w <= v->base_w)
+        return us;
+    double clock = pow((v->default_cap_w - v->base_w) / (raw - v->base_w), 1 / v->clock_exponent);
+    double compute = fmin(at_floor->compute_us / us, 1);
+    return us * (1 + compute * (1 / clock - 1));
+}
+
 /* ---- a program --------------------------------------------------------------------------------------------------- */
 
 /* Returns the latency if each kernel takes `more_us` longer. Waiting for the host may absorb the difference. */
@@ -134,21 +144,27 @@ static const char *interval_name(bool is_known, power_work_kind kind)
 typedef struct drawn_power {
     bool is_known;
     double above_base_w, follows_time_w; /* Part of above_base_w that is proportional to the kernel's time. */
+    double least_us;                     /* Shortest time that the device's own limit allows. */
     double stretch;                      /* Slowdown under a limit below the device's own. */
 } drawn_power;
 
-static drawn_power drawn_power_of(const power_view *v, const kernel *k, const kernel_time *t, bool is_lowered)
+static drawn_power drawn_power_of(const power_view *v, const kernel *k, const kernel_time *t, bool is_measured,
+                                  bool is_lowered)
 {
-    power_work w = power_work_of(v, k, t);
+    power_work w = power_work_of(v, k, t), fastest = w;
+    fastest.device_us = fmin(t->figures->least_us, w.device_us);
+    double least_us = is_measured || !(fastest.device_us > 0) ? 0 : power_least_us(v, &fastest);
+    w.device_us = fmax(w.device_us, least_us);
     double raw = power_raw(v, &w), above_w = fmin(raw, v->cap_w) - v->base_w;
     return (drawn_power){.is_known = true,
                          .above_base_w = above_w,
                          .follows_time_w = raw > v->cap_w ? above_w : v->busy_w * w.active,
+                         .least_us = least_us,
                          .stretch = is_lowered ? power_stretch(v, &w, raw) : 1};
 }
 
 energy energy_of_program(const power_model *m, const program *p, prediction *times, const device *d, double limit_w,
-                         arena *a)
+                         bool is_measured, arena *a)
 {
     power_view v = power_view_of(m, d, limit_w);
     bool is_lowered = v.cap_w < v.default_cap_w;
@@ -159,7 +175,7 @@ energy energy_of_program(const power_model *m, const program *p, prediction *tim
     energy e = {.limit_w = v.limit_w,
                 .waiting_w = v.base_w,
                 .kernels_j = arena_room(a, (size_t)count + 1, sizeof *e.kernels_j)};
-    double *more_us = is_lowered ? ARENA_ARRAY(a, double, (size_t)count + 1) : NULL;
+    double *more_us = is_lowered || !is_measured ? ARENA_ARRAY(a, double, (size_t)count + 1) : NULL;
     /* Caches results, because kernels with equal figures draw equal power. */
     drawn_power *known = ARENA_ARRAY(a, drawn_power, (size_t)times->figures_count);
     double by_kind_us[POWER_WORK_KINDS] = {0}, follows_time_j = 0;
@@ -171,10 +187,10 @@ energy energy_of_program(const power_model *m, const program *p, prediction *tim
             continue;
         drawn_power *drawn = &known[t->figures - times->figures];
         if (!drawn->is_known)
-            *drawn = drawn_power_of(&v, k, t, is_lowered);
+            *drawn = drawn_power_of(&v, k, t, is_measured, is_lowered);
         double runs = (double)k->repeat, us = t->device_us;
-        if (is_lowered) {
-            us *= drawn->stretch;
+        if (more_us) {
+            us = fmax(us, drawn->least_us) * drawn->stretch;
             more_us[i] = runs * (us - t->device_us);
             t->device_us = us;
         }
@@ -182,7 +198,7 @@ energy energy_of_program(const power_model *m, const program *p, prediction *tim
         follows_time_j += runs * us * 1e-6 * drawn->follows_time_w;
         by_kind_us[energy_kind_of(k)] += runs * us;
     }
-    if (is_lowered)
+    if (more_us)
         slow_down(times, p, more_us);
     for (int32_t i = 0; i < count; i++) {
         e.kernels_j[i] += v.base_w * times->kernels[i].share_ms * 1e-3;

@@ -123,6 +123,7 @@ static double most_us(const work *w, const ideal_time *ideal, bool gpu_ran_kind)
 /* Indices of the stack and the GPU in the network's embeddings. */
 typedef struct runner {
     int stack, unknown_stack, gpu;
+    bool is_measured; /* Networks were measured in this setting. */
 } runner;
 
 /* New GPUs use parameters of their own, with stacks merged by major version. */
@@ -282,9 +283,10 @@ static void time_section(const section *s, work_unit unit, bool is_known, const 
     arena_rewind(a, mark);
 }
 
-/* Raises kernels to their physical lower bounds. Most measurements are sums over kernels, so the other kernels become
- * shorter by the same total, but not below their own bounds. */
-static void keep_floors(const work_list *list, const device_view *view, double pass_bytes, work_time *times)
+/* Raises kernels to their physical lower bounds. Where networks were measured, their sums are known better than the
+ * parts: the other kernels become shorter by the same total, but not below their own bounds. */
+static void keep_floors(const work_list *list, const device_view *view, double pass_bytes, bool is_measured,
+                        work_time *times)
 {
     double missing_us = 0, spare_us = 0;
     for (int32_t i = 0; i < list->count; i++) {
@@ -294,7 +296,7 @@ static void keep_floors(const work_list *list, const device_view *view, double p
     }
     if (!(missing_us > 0))
         return;
-    double kept = spare_us > missing_us ? 1 - missing_us / spare_us : 0;
+    double kept = !is_measured ? 1 : spare_us > missing_us ? 1 - missing_us / spare_us : 0;
     for (int32_t i = 0; i < list->count; i++) {
         double least = times[i].least_us;
         scale_time(&times[i], (least + fmax(times[i].device_us - least, 0) * kept) / times[i].device_us);
@@ -345,7 +347,7 @@ static void time_by_weights(const weights_view *v, const work_list *list, runner
         if (s.count > 0)
             time_section(&s, (work_unit)(k / 2 % WORK_UNITS), k % 2, view, times, a);
     }
-    keep_floors(list, view, pass_bytes, times);
+    keep_floors(list, view, pass_bytes, who.is_measured, times);
 }
 
 /* ---- the program ------------------------------------------------------------------------------------------------- */
@@ -633,6 +635,7 @@ static void find_runner(timing *t)
     const net *known = &t->weights.net;
     t->who.stack = net_stack_find(known, where->stack, t->who.unknown_stack,
                                   where->is_operator ? ANY_RUNTIME : (int)where->lower.runtime);
+    t->who.is_measured = where->on_own_host || t->who.stack >= UNKNOWN_STACKS;
     t->who.gpu = where->device->is_other ? UNKNOWN : net_gpu_find(known, where->device->texts[DEVICE_NAME]);
     /* The unknown GPU's host is the mean of all measured ones, the reference host. */
     int host_gpu = launches_on_own_host(where, t->who.stack) ? net_host_gpu(known, t->who.gpu) : UNKNOWN;

@@ -470,8 +470,25 @@ static bool is_blur(const eager *e, const node *conv, const value *weight)
            str_is(node_attr_string(pad, "mode", ""), "reflect");
 }
 
+/* True for positions, which rotary embeddings multiply by their frequencies. */
+static bool is_cast_of_integers(const eager *e, value_id v)
+{
+    enum { MOST_VIEWS = 4 };
+    for (int i = 0; i < MOST_VIEWS && v != NO_VALUE; i++) {
+        const node *n = eager_maker_of(e, v, NULL);
+        if (!n || n->input_count < 1 || n->inputs[0] == NO_VALUE)
+            return false;
+        v = n->inputs[0];
+        if (node_is(n, "Cast"))
+            return dtype_is_integer(e->net->values.items[v].dtype);
+        if (!node_is(n, "Unsqueeze") && !node_is(n, "Reshape") && !node_is(n, "Expand") && !node_is(n, "Transpose"))
+            return false;
+    }
+    return false;
+}
+
 /* True if a weight is a parameter, false if it is a buffer. Files do not distinguish them, so the first reader
- * decides. Buffers are blur filters, the part of a packed bias that belongs to keys, window masks shared by all
+ * decides. Buffers are blur filters, frequencies of rotary embeddings, the part of a packed bias that belongs to keys, window masks shared by all
  * heads, position tables, and divisors in weight standardization. */
 bool eager_is_learned(const eager *e, value_id v)
 {
@@ -486,6 +503,8 @@ bool eager_is_learned(const eager *e, value_id v)
     bool is_square = rank >= 2 && val->dims[rank - 1] == val->dims[rank - 2];
     if (node_is(reader, "Conv"))
         return !is_blur(e, reader, val);
+    if (node_is(reader, "Mul") || node_is(reader, "MatMul"))
+        return !is_cast_of_integers(e, reader->inputs[is_first ? 1 : 0]);
     if (node_is(reader, "Concat"))
         return rank != 1 || reader->input_count != 3 || reader->inputs[1] != v;
     if (node_is(reader, "Unsqueeze"))
@@ -553,7 +572,9 @@ static void lower_node(eager *e)
     bool may_repeat = !e->trains && is_local(e, l->local);
     if (may_repeat && repeats_copied(e))
         return;
+    tensor_id own = transformers_enter_norm(e);
     l->rule(e);
+    transformers_leave_norm(e, own);
     if (!e->is_stated)
         cast_back(e);
     if (may_repeat)
@@ -592,6 +613,8 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
                .of_turned = arena_room(a, (size_t)net->values.count + 1, sizeof(tensor_id)),
                .trains = options->mode != MODE_INFER,
                .is_stated = model->source.is_literal && model->source.states_in_place,
+               .transformers = options->mode != MODE_INFER ? transformers_version(model) : 0,
+               .in_float = NO_VALUE,
                .layer = NO_NODE};
     e.autocasts = e.low != DT_UNKNOWN;
     size_t op_count;

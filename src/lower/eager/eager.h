@@ -37,6 +37,10 @@ struct eager {
     bool has_gains;              /* True if some standardized weight has a learned gain; then all have one. */
     bool trains;
     bool is_stated; /* The file is a program that names its calls: nothing is guessed about them. */
+    /* Version of Hugging Face's transformers whose code trains the network: 450 for 4.50; 0: other code. */
+    int transformers;
+    value_id in_float;   /* Input of the last RMS norm that runs in float32; NO_VALUE if there is none. */
+    tensor_id float_copy; /* Its copy in float32. */
     bool autocasts; /* True if autocast is on for the current node. */
     struct {
         turn *items;
@@ -209,6 +213,13 @@ void eager_find_attention_steps(eager *e, const node *last); /* patterns_attenti
 void eager_find_differential(eager *e, const node *last);
 void eager_find_multihead(eager *e, const node *core);
 void eager_find_latent(eager *e, const node *core); /* patterns_latent.c */
+
+/* Training code of Hugging Face's transformers (transformers.c). */
+int transformers_version(const sooth_model *model); /* 0 if the file is no configuration. */
+/* Lets an RMS norm read float32. Returns the operand's own tensor, or NO_TENSOR if the node is not part of a norm. */
+tensor_id transformers_enter_norm(eager *e);
+void transformers_leave_norm(eager *e, tensor_id own);
+tensor_id transformers_logits(eager *e, tensor_id y); /* Logits as the loss of a language model reads them. */
 
 /* Repeated layers (repeats.c). repeats_copied() copies the kernels of an equal layer if there is one; otherwise
  * repeats_keep() stores the new ones. */

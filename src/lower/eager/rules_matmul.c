@@ -477,7 +477,7 @@ static tensor_id heads_first(eager *e, tensor_id t, int64_t heads)
 /* Concatenates the cache and the new keys or values. Every pass copies the whole cache. */
 static tensor_id append(eager *e, tensor_id past, tensor_id t)
 {
-    if (past == NO_TENSOR)
+    if (past == NO_TENSOR || (e->transformers && tensor_at(e, past)->dims[2] == 0)) /* Training has no cache. */
         return t;
     extent x = tensor_extent(e, t);
     x.dims[2] += tensor_at(e, past)->dims[2];
@@ -485,7 +485,7 @@ static tensor_id append(eager *e, tensor_id past, tensor_id t)
     return eager_launch_new(e, "cat", (const tensor_id[]){past, t}, 2, tensor_dtype(e, t), &x);
 }
 
-/* Repeats each key head for all queries that share it; copies. */
+/* Repeats each key head for all queries that share it. Copies, unless there is only one. */
 static tensor_id repeat_heads(eager *e, tensor_id t, int64_t heads)
 {
     extent x = tensor_extent(e, t);
@@ -493,6 +493,8 @@ static tensor_id repeat_heads(eager *e, tensor_id t, int64_t heads)
         return t;
     extent wide = {.rank = 5, .dims = {x.dims[0], x.dims[1], heads / x.dims[1], x.dims[2], x.dims[3]}};
     const int64_t one[] = {x.dims[0], x.dims[1], 1, x.dims[2], x.dims[3]};
+    if (x.dims[1] == 1)
+        return eager_expand(e, t, 4, (const int64_t[]){x.dims[0], heads, x.dims[2], x.dims[3]});
     t = eager_clone(e, eager_expand(e, eager_reshape(e, t, 5, one), 5, wide.dims));
     return eager_reshape(e, t, 4, (const int64_t[]){x.dims[0], heads, x.dims[2], x.dims[3]});
 }
@@ -525,7 +527,9 @@ void lower_onnx_attention(eager *e)
     }
     bool in_steps = e->options->explicit_attention;
     bool is_wide = e->low == DT_UNKNOWN && !eager_is_low(tensor_dtype(e, q));
-    if (bias != NO_TENSOR || in_steps || is_wide) { /* Other kernels do not support shared key heads. */
+    enum { SHARES_HEADS = 453 }; /* Versions before 4.53 repeated them for every kernel. */
+    bool repeats = e->transformers && e->transformers < SHARES_HEADS;
+    if (bias != NO_TENSOR || in_steps || is_wide || repeats) { /* Other kernels do not support shared key heads. */
         k = repeat_heads(e, k, heads);
         v = repeat_heads(e, v, heads);
     }

@@ -173,6 +173,11 @@ static tensor_id add_loss(eager *e)
         fail_with(&e->model->fail, SOOTH_ERROR_UNSUPPORTED,
                   "the network has no output from which a loss could be computed");
     extent x = tensor_extent(e, y);
+    if (e->transformers && x.rank == 3) {
+        y = transformers_logits(e, y);
+        x = tensor_extent(e, y);
+        e->out->returns_loss = true;
+    }
     bool is_map = x.rank >= 4;
     if (x.rank == 1 || x.rank == 3) {
         int64_t classes = x.dims[x.rank - 1], rows = classes > 0 ? extent_elements(&x) / classes : 0;
