@@ -280,9 +280,9 @@ struct sooth_model {
     struct file_map *beside;       /* Mapping of a second file with weights; NULL if there is none. */
     const struct binding *binding; /* set while infer_network runs */
     bool is_bound;
-    struct power_shipped *power; /* Coefficients of energy (predict/energy.h); NULL until read. */
-    struct lowered *lowered;     /* Inputs of the last prediction (predict/lowered.h); NULL after binding. */
-    struct lowered_hold *holds;  /* Programs that the running prediction holds; NULL between predictions. */
+    struct power_shipped *power;       /* Coefficients of energy (predict/energy.h); NULL until read. */
+    struct lowered *lowered;           /* Inputs of the last prediction (predict/lowered.h); NULL after binding. */
+    struct lowered_hold *holds;        /* Programs that the running prediction holds; NULL between predictions. */
     const recomputed_regions *regions; /* NULL: none. A change also calls lowered_forget(). */
 };
 

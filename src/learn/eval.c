@@ -65,9 +65,8 @@ static void refuse(eval_run *run, eval_row *row, size_t worker, const sooth_erro
 static void answer_energy(const eval_run *run, eval_row *row, const program *program, prediction *p, arena *a)
 {
     const measured_row *m = row->row;
-    energy e =
-        energy_of_program(&run->power, program, p, m->where.device, m->power_limit_w > 0 ? m->power_limit_w : 0,
-                          m->where.on_own_host || p->stack_is_measured, a);
+    energy e = energy_of_program(&run->power, program, p, m->where.device, m->power_limit_w > 0 ? m->power_limit_w : 0,
+                                 m->where.on_own_host || p->stack_is_measured, a);
     double waiting_ms = m->kernels ? p->device_ms - p->latency_ms : (double)m->idle_gpus * p->latency_ms;
     row->energy_j = e.energy_j + e.waiting_w * waiting_ms * 1e-3;
     row->low_j = row->energy_j * (e.low_j / e.energy_j);

@@ -341,8 +341,8 @@ static void checkpoint(planner *p, sooth_prediction **prediction)
     sooth_train *t = p->t;
     const char *modules = p->options->checkpoint_modules;
     double before_mib = sooth_prediction_memory(*prediction).total_mib.value;
-    p->model->regions = modules ? train_regions_named(t, p->model, modules)
-                                : train_regions_of_least_memory(t, p->model, *prediction);
+    p->model->regions =
+        modules ? train_regions_named(t, p->model, modules) : train_regions_of_least_memory(t, p->model, *prediction);
     lowered_forget(p->model);
     sooth_prediction_free(*prediction);
     *prediction = NULL;

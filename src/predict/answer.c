@@ -380,8 +380,7 @@ void answer_make(sooth_prediction *answer, sooth_model *model, const predictor *
         fail_with(&model->fail, SOOTH_ERROR_SYSTEM, "out of memory");
     const power_model *power = power_shipped_for(model->power, where->device->texts[DEVICE_NAME], &model->fail);
     bool is_measured = where->on_own_host || times->stack_is_measured;
-    energy drawn =
-        energy_of_program(power, p, times, where->device, power_limit_w, is_measured, &answer->arena);
+    energy drawn = energy_of_program(power, p, times, where->device, power_limit_w, is_measured, &answer->arena);
     answer->program = p;
     answer->times = times;
     fill_names(answer, model, where);

@@ -767,9 +767,8 @@ static void halves_by_weights(timing *t, prediction *r, double halves[INTERVAL_L
     interval_class class = interval_class_of(t->where, t->groups);
     bool graph_known = t->list->graph && number_list_has(&v->graphs, interval_print(t->list->graph, class));
     interval_graph graph = interval_graph_of(graph_known, traits);
-    interval_halves(&v->intervals, class, gpu_known, graph,
-                    stack_on(v, t->who.stack, gpu_known ? t->who.gpu : UNKNOWN), gpu_known ? t->who.gpu : UNKNOWN,
-                    traits, halves);
+    interval_halves(&v->intervals, class, gpu_known, graph, stack_on(v, t->who.stack, gpu_known ? t->who.gpu : UNKNOWN),
+                    gpu_known ? t->who.gpu : UNKNOWN, traits, halves);
     r->interval_kind = interval_kind_name(class, gpu_known, graph);
 }
 
@@ -804,7 +803,7 @@ prediction *predict_program(const predictor *with, const program *p, const work_
     prediction *r = ARENA_NEW(a, prediction);
     timing t = {.program = p, .list = works, .where = where, .arena = a, .has_weights = with != NULL};
     t.slice.launch_us = NAN;
-    t.who = (runner){UNKNOWN, net_unknown_stack(where->lower.runtime), UNKNOWN};
+    t.who = (runner){UNKNOWN, net_unknown_stack(where->lower.runtime), UNKNOWN, where->on_own_host};
     begin_by_physics(&t);
     if (with) {
         weights_open(with, &t.weights);

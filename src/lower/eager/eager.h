@@ -39,9 +39,9 @@ struct eager {
     bool is_stated; /* The file is a program that names its calls: nothing is guessed about them. */
     /* Version of Hugging Face's transformers whose code trains the network: 450 for 4.50; 0: other code. */
     int transformers;
-    value_id in_float;   /* Input of the last RMS norm that runs in float32; NO_VALUE if there is none. */
+    value_id in_float;    /* Input of the last RMS norm that runs in float32; NO_VALUE if there is none. */
     tensor_id float_copy; /* Its copy in float32. */
-    bool autocasts; /* True if autocast is on for the current node. */
+    bool autocasts;       /* True if autocast is on for the current node. */
     struct {
         turn *items;
         int32_t count, capacity;
@@ -55,10 +55,10 @@ struct eager {
     /* The node has the attribute channels_last (TensorFlow), so its rule sees the first input and the output as
      * channels-first views of the same memory. */
     bool is_turned;
-    bool turns_all;       /* True for a pointwise node all of whose inputs and outputs are such channels-first views. */
-    tensor_id *of_low;    /* Indexed by value_id: the 16-bit copy of a parameter; only for stated programs. */
-    bool *is_left_out;    /* Indexed by value_id: a mask that only a trace computes (masks.c); only for stated programs. */
-    bool *is_unneeded;    /* Indexed by node_id: computes nothing but such masks. */
+    bool turns_all;    /* True for a pointwise node all of whose inputs and outputs are such channels-first views. */
+    tensor_id *of_low; /* Indexed by value_id: the 16-bit copy of a parameter; only for stated programs. */
+    bool *is_left_out; /* Indexed by value_id: a mask that only a trace computes (masks.c); only for stated programs. */
+    bool *is_unneeded; /* Indexed by node_id: computes nothing but such masks. */
     tensor_id *of_turned; /* Indexed by value_id: its channels-first view; NO_TENSOR until requested. */
     node_id layer;
     repeats *repeats; /* Layers whose kernels later layers may copy. */
