@@ -69,7 +69,7 @@ _sooth() {
         --layout) names="nchw nhwc" ;;
         --runtime) names="eager inductor engine" ;;
         --mode) names="infer train train-forward" ;;
-        --optimizer) names="sgd-momentum sgd sgd-nesterov adam adamw none" ;;
+        --optimizer) names="sgd-momentum sgd sgd-nesterov adam adamw adam-l2 none" ;;
         esac
         mapfile -t COMPREPLY < <(compgen -W "$names" -- "$current")
         return

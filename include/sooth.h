@@ -386,7 +386,8 @@ typedef struct sooth_predict_options {
     const char *layout;  /* "nchw" (default) or "nhwc". Channels-last files always run as nhwc. */
     const char *runtime; /* "eager" (default), "inductor", "engine" */
     const char *mode;    /* "infer" (default), "train" (forward, backward, update) or "train-forward". */
-    /* Used in training: "sgd-momentum" (default), "sgd", "sgd-nesterov", "adam", "adamw", "none". */
+    /* Used in training: "sgd-momentum" (default), "sgd", "sgd-nesterov", "adam", "adamw",
+     * "adam-l2" (weight_decay added to the gradients), "none". */
     const char *optimizer;
     const char *stack;  /* Software version ("pt2.4-cu124"); default: unknown. */
     const char *source; /* Benchmark whose options apply ("timm", "nvidia-dle"); default: none. */

@@ -9,7 +9,7 @@ export const CHOICES = {
   runtime: [['', 'eager'], ['inductor', 'inductor'], ['engine', 'engine']],
   mode: [['', 'inference'], ['train', 'training step'], ['train-forward', 'its forward pass']],
   optimizer: [
-    ['', 'momentum'], ['sgd', 'SGD'], ['sgd-nesterov', 'Nesterov'], ['adam', 'Adam'], ['adamw', 'AdamW'],
+    ['', 'momentum'], ['sgd', 'SGD'], ['sgd-nesterov', 'Nesterov'], ['adam', 'Adam'], ['adamw', 'AdamW'], ['adam-l2', 'Adam with decay'],
     ['none', 'none']
   ],
   graphs: [['', 'one by one'], ['yes', 'as a CUDA graph']],

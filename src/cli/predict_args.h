@@ -23,7 +23,7 @@ typedef struct predict_args {
         TEXT_OPTION("mode", &(where)->mode, "infer|train|train-forward",                                               \
                     "inference (the default), a training step, or its forward pass alone"),                            \
         TEXT_OPTION("optimizer", &(where)->optimizer, "NAME",                                                          \
-                    "in training: sgd-momentum (the default), sgd, sgd-nesterov, adam, adamw,\nnone"),                 \
+                    "in training: sgd-momentum (the default), sgd, sgd-nesterov, adam, adamw,\nadam-l2, none"),        \
         TEXT_OPTION("stack", &(where)->stack, "NAME", "software version, such as pt2.4-cu124 (default: unknown)")
 
 /* `sooth predict --queries`: predicts the rows of a table. Options apply to empty columns. */

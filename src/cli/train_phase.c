@@ -148,7 +148,7 @@ int train_phase_main(int argc, char **argv)
         TEXT_OPTION("layout", &t->settings.layout, "nchw|nhwc", "memory layout of images"),
         TEXT_OPTION("runtime", &t->settings.runtime, "NAME", "eager (default) or inductor: torch.compile"),
         TEXT_OPTION("optimizer", &t->settings.optimizer, "NAME",
-                    "sgd-momentum (default), sgd, sgd-nesterov, adam, adamw, none"),
+                    "sgd-momentum (default), sgd, sgd-nesterov, adam, adamw, adam-l2, none"),
         TEXT_OPTION("stack", &t->settings.stack, "NAME",
                     "software version, such as pt2.4-cu124, or cuDNN's: cudnn-r2 to cudnn-6"),
         TEXT_OPTION("library", &t->library, "cudnn|cublas",

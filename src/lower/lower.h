@@ -47,6 +47,7 @@ typedef enum lower_optimizer {
     OPTIMIZER_NESTEROV,
     OPTIMIZER_ADAM,
     OPTIMIZER_ADAMW,
+    OPTIMIZER_ADAM_L2, /* Adam with weight_decay, which is added to the gradients. */
 } lower_optimizer;
 
 /* Precision of layer and group norms under autocast. */

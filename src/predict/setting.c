@@ -32,6 +32,7 @@ static const choice OPTIMIZERS[] = {
     {"sgd-nesterov", OPTIMIZER_NESTEROV},
     {"adam", OPTIMIZER_ADAM},
     {"adamw", OPTIMIZER_ADAMW},
+    {"adam-l2", OPTIMIZER_ADAM_L2},
     {NULL, 0},
 };
 

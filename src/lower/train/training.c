@@ -120,9 +120,15 @@ static void update_by_gradient(update *u, bool has_momentum, bool is_nesterov)
     step(u, "add_", 2, u->parameters.items, by, NULL, false);
 }
 
-static void update_by_moments(update *u, bool decays)
+/* `adds_decay`: Adam with weight_decay; `decays`: AdamW. */
+static void update_by_moments(update *u, bool adds_decay, bool decays)
 {
     const tensor_id *gradients = u->parameters.gradients;
+    if (adds_decay) { /* Out of place, because the caller owns the gradients. */
+        const tensor_id *sum = like_parameters(u, false);
+        step(u, "add", 2, sum, gradients, u->parameters.items, true);
+        gradients = sum;
+    }
     const tensor_id *mean = like_parameters(u, true), *square = like_parameters(u, true);
     if (decays)
         step(u, "mul_", 1, u->parameters.items, NULL, NULL, false);
@@ -149,7 +155,8 @@ static void update_parameters(eager *e, const parameter_list *parameters)
     switch (e->options->optimizer) {
     case OPTIMIZER_ADAM:
     case OPTIMIZER_ADAMW:
-        update_by_moments(&u, e->options->optimizer == OPTIMIZER_ADAMW);
+    case OPTIMIZER_ADAM_L2:
+        update_by_moments(&u, e->options->optimizer == OPTIMIZER_ADAM_L2, e->options->optimizer == OPTIMIZER_ADAMW);
         break;
     default:
         update_by_gradient(&u, e->options->optimizer != OPTIMIZER_SGD, e->options->optimizer == OPTIMIZER_NESTEROV);
