@@ -17,7 +17,7 @@ static sooth_model *network;
 static void open_network(void)
 {
     sooth_error error;
-    if (!network && (sooth_load("zoo:nasbench_macro/01200000", &network, &error) != SOOTH_OK ||
+    if (!network && (sooth_load_file("zoo:nasbench_macro/01200000", &network, &error) != SOOTH_OK ||
                      sooth_bind(network, NULL, &error) != SOOTH_OK))
         broken("%s", error.message);
 }

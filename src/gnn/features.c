@@ -22,8 +22,8 @@ static const char *const CLASSES[GNN_OPERATORS] = {
     "GlobalAveragePool GlobalMaxPool GlobalLpPool ReduceMean ReduceSum ReduceMax ReduceMin",
     "Softmax LogSoftmax",
     "Reshape Transpose Flatten Squeeze Unsqueeze Identity Expand Dropout",
-    "Concat Split Slice Gather Pad Resize Roll Tile ChannelShuffle DepthToSpace SpaceToDepth WindowPartition "
-    "WindowReverse PixelUnshuffle",
+    ("Concat Split Slice Gather Pad Resize Roll Tile ChannelShuffle DepthToSpace SpaceToDepth WindowPartition "
+     "WindowReverse PixelUnshuffle"),
     "",
 };
 
