@@ -279,9 +279,9 @@ static void convert(const sooth_model *model)
         return;
     }
     if (sooth_load_memory(bytes, size, "fuzz", &again, &error) != SOOTH_OK)
-        broken("what was converted cannot be loaded: %s", error.message);
+        broken("the converted file cannot be loaded: %s", error.message);
     if (sooth_bind(again, NULL, &error) != SOOTH_OK)
-        broken("what was converted cannot be bound: %s", error.message);
+        broken("the converted file cannot be bound: %s", error.message);
     check_model(again);
     sooth_totals a = sooth_totals_of(model), b = sooth_totals_of(again);
     int64_t layers = layers_that_compute(model), layers_again = layers_that_compute(again);
@@ -352,7 +352,7 @@ static void use_model(sooth_model *model, draws *d)
         find_largest(model, d);
     if (bind(model, NULL)) {
         char *after = inspect_plainly(model);
-        same_text(before, after, "reports of a model that was bound to other dimensions between them");
+        same_text(before, after, "reports of a model before and after it was bound to other dimensions");
         free(after);
     } else {
         broken("bound once, then refused");

@@ -51,10 +51,10 @@ typedef enum step {
 typedef struct inflate_state {
     bool is_gzip, is_last;
     step step;
-    uint64_t bits; /* bits fetched and not used */
+    uint64_t bits; /* bits that were fetched but not used yet */
     int bit_count;
-    uint32_t flags, head_sum, extra; /* of the gzip header */
-    uint32_t sum;                    /* of the output */
+    uint32_t flags, head_sum, extra; /* flags, checksum and length of the extra field in the gzip header */
+    uint32_t sum;                    /* checksum of the output */
     uint64_t made;                   /* bytes of output */
     uint32_t stored;                 /* bytes left of a stored block */
     uint32_t copy_bytes, copy_distance;
@@ -100,8 +100,8 @@ static uint32_t reversed(uint32_t value, int bits)
     return result;
 }
 
-/* False if the lengths are no code. A code with a single symbol of one bit may be incomplete; one of distances may be
- * empty: data of literals alone need none. */
+/* Returns false if the lengths form no code. A code of a single one-bit symbol may be incomplete. A distance code may
+ * be empty if the data consist of literals. */
 static bool make_code(code *c, const uint8_t *lengths, uint32_t count, bool may_be_partial)
 {
     uint16_t offsets[MOST_CODE_BITS + 2] = {0};
@@ -134,7 +134,8 @@ static bool make_code(code *c, const uint8_t *lengths, uint32_t count, bool may_
     return true;
 }
 
-/* The symbol at the bits from `skip` on, and its length. -1: there are not enough bits; -2: no such code. */
+/* Returns the symbol at bit `skip`, and its length. Returns -1 if there are not enough bits, -2 if there is no such
+ * code. */
 static int peek_symbol(const inflate_state *i, const code *c, int skip, int *length)
 {
     uint64_t bits = i->bits >> skip;
@@ -168,7 +169,7 @@ static void fixed_codes(inflate_state *i)
         lengths[n] = n < 144 ? 8 : n < 256 ? 9 : n < 280 ? 7 : 8;
     make_code(&i->of_lengths, lengths, LENGTH_CODES + 2, false);
     memset(lengths, 5, 32);
-    make_code(&i->of_distances, lengths, 32, false); /* codes 30 and 31 exist and are refused where they appear */
+    make_code(&i->of_distances, lengths, 32, false); /* codes 30 and 31 exist, but data with them are refused */
 }
 
 /* ---- output ------------------------------------------------------------------------------------------------------ */
@@ -180,7 +181,7 @@ static void put(inflate_stream *s, inflate_state *i, uint8_t byte)
     i->window[i->made++ % WINDOW_BYTES] = byte;
 }
 
-/* False: the output is full first. */
+/* Copies the rest of a match; returns false if the output is full before its end. */
 static bool copy(inflate_stream *s, inflate_state *i)
 {
     for (; i->copy_bytes && s->avail_out; i->copy_bytes--)
@@ -188,7 +189,7 @@ static bool copy(inflate_stream *s, inflate_state *i)
     return !i->copy_bytes;
 }
 
-/* False: there is no more input, or no more room. */
+/* Copies the rest of a stored block; returns false without more input or room. */
 static bool copy_stored(inflate_stream *s, inflate_state *i)
 {
     while (i->stored && s->avail_out && has(s, i, 8)) {
@@ -252,7 +253,7 @@ static step make_codes(inflate_state *i)
     return SYMBOLS;
 }
 
-/* One symbol of the lengths; false: more bits are needed. */
+/* Reads one symbol of the code lengths; returns false if it needs more bits. */
 static bool read_length(inflate_stream *s, inflate_state *i)
 {
     static const uint8_t EXTRA_BITS[] = {2, 3, 7}, LEAST[] = {3, 3, 11};
@@ -288,7 +289,7 @@ static bool read_length(inflate_stream *s, inflate_state *i)
     return true;
 }
 
-/* The base and the extra bits of a length or distance. */
+/* Returns the base of a length or distance plus its extra bits. */
 typedef struct span {
     uint16_t base;
     uint8_t bits;
@@ -303,7 +304,7 @@ static const span DISTANCES_OF[] = {{1, 0},     {2, 0},     {3, 0},     {4, 0}, 
                                     {513, 8},   {769, 8},   {1025, 9},  {1537, 9},   {2049, 10},  {3073, 10},
                                     {4097, 11}, {6145, 11}, {8193, 12}, {12289, 12}, {16385, 13}, {24577, 13}};
 
-/* A literal, a match or the end of the block; false: more bits or more room are needed. */
+/* Reads a literal, a match or the end of the block; returns false if it needs more bits or room. */
 static bool read_symbol(inflate_stream *s, inflate_state *i)
 {
     int bits = 0;
@@ -352,7 +353,7 @@ static bool read_symbol(inflate_stream *s, inflate_state *i)
 
 enum { FLAG_HEAD_SUM = 2, FLAG_EXTRA = 4, FLAG_NAME = 8, FLAG_COMMENT = 16, FLAGS_RESERVED = 0xE0, METHOD = 8 };
 
-/* A byte of the header, which its checksum covers. */
+/* Reads a byte of the header and adds it to the header's checksum. */
 static uint32_t head_byte(inflate_state *i)
 {
     uint8_t byte = (uint8_t)take(i, 8);
@@ -373,7 +374,7 @@ static step read_gzip_method(inflate_state *i)
     return method == METHOD && !(i->flags & FLAGS_RESERVED) ? GZIP_TIMES : DAMAGED;
 }
 
-/* False: more input is needed. */
+/* Returns false if it needs more input. */
 static bool read_gzip(inflate_stream *s, inflate_state *i)
 {
     static const uint8_t BITS[] = {
@@ -430,7 +431,7 @@ static bool read_gzip(inflate_stream *s, inflate_state *i)
 
 /* ---- the machine ------------------------------------------------------------------------------------------------- */
 
-/* One step; false: it needs more input or more room. */
+/* Takes one step; returns false if it needs more input or room. */
 static bool advance(inflate_stream *s, inflate_state *i)
 {
     uint32_t stored;
@@ -490,7 +491,7 @@ static bool advance(inflate_stream *s, inflate_state *i)
     }
 }
 
-/* The checksum of the output so far, before it is compared or the caller takes the bytes away. */
+/* Updates the checksum before it is compared, or the caller takes the bytes away. */
 static void add_sum(inflate_state *i, const uint8_t *from, const uint8_t *to)
 {
     if (i->is_gzip)
@@ -510,7 +511,7 @@ inflate_result inflate_run(inflate_stream *s)
             break;
     }
     add_sum(i, summed, s->next_out);
-    if (i->step == END) { /* whole bytes after the data were fetched too early */
+    if (i->step == END) { /* returns whole bytes that were fetched after the end of the data */
         size_t early = (size_t)i->bit_count / 8;
         s->next_in -= early;
         s->avail_in += early;

@@ -170,7 +170,7 @@ typedef struct kernel {
     const tensor_id *inputs;
     const tensor_id *outputs;
     const kernel_window *window; /* NULL if the operator has no window. */
-    int8_t axes_behind;          /* Softmax: the number of dimensions behind the axis. */
+    int8_t axes_behind;          /* Softmax: the number of dimensions after the axis. */
     int64_t macs, flops;         /* Counts per run; saturate at INT64_MAX. */
     int64_t bytes_read, bytes_written;
     int64_t repeat; /* Number of runs per pass. */

@@ -58,8 +58,8 @@ static prediction *predict_held(const predictor *with, const lowered_hold *hold,
     return predict_program(with, hold->lowered->program, &hold->lowered->works, where, a);
 }
 
-/* True if measurements must not be limited: a named stack or a benchmark's row stands for them. Slices have a model
- * of their own. */
+/* True if measurements back the prediction: it names a stack, or is for a benchmark's row. Slices have a model of their
+ * own. */
 static bool measurements_stand(const prediction *p, const predictor *with, const setting *where)
 {
     return !with || where->on_own_host || p->stack_is_measured || where->device->whole;

@@ -22,7 +22,7 @@ typedef enum work_unit { UNIT_NONE, UNIT_FP32, UNIT_TF32, UNIT_HALF, UNIT_BYTE, 
 work_unit unit_of(const work *w, const device_view *d);
 double unit_peak(work_unit u, const device_view *d);
 
-/* A device as numbers, as the weights record those that training saw. */
+/* The numbers of a device that the weights record for each GPU of the training. */
 enum { VIEW_NUMBERS = 15 };
 void view_pack(const device_view *d, float numbers[VIEW_NUMBERS]);
 device_view view_unpack(const float numbers[VIEW_NUMBERS], bool allows_tf32);

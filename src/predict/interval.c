@@ -35,14 +35,16 @@ static double device_us(const interval_sums *s)
     return sum;
 }
 
-double interval_novelty(const interval_sums *s)
+/* Share of time in unfamiliar kernels: the larger of its shares of roofline time and of predicted time. Predicted
+ * times of unfamiliar kernels may be far off, and the roofline misses slow kernels. */
+static double novelty_of(const interval_sums *s)
 {
     return fmax(share_of(s->new_ideal_us, s->ideal_us), share_of(s->new_us, device_us(s)));
 }
 
 void interval_traits(const interval_sums *s, const setting *where, float traits[INTERVAL_TRAITS])
 {
-    double all_us = device_us(s), novelty = interval_novelty(s), strange = share_of(s->strange_us, all_us);
+    double all_us = device_us(s), novelty = novelty_of(s), strange = share_of(s->strange_us, all_us);
     for (int g = 0; g < WORK_GROUP_COUNT; g++)
         traits[g] = (float)share_of(s->us[g], all_us);
     traits[TRAIT_NEW] = (float)novelty;

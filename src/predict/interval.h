@@ -60,9 +60,6 @@ typedef struct interval_sums {
     double host_us, latency_us;
 } interval_sums;
 
-/* Share of time in unfamiliar kernels: the larger of its shares of roofline time and of predicted time. Predicted
- * times of unfamiliar kernels may be far off, and the roofline misses slow kernels. */
-double interval_novelty(const interval_sums *s);
 void interval_traits(const interval_sums *s, const setting *where, float traits[INTERVAL_TRAITS]);
 /* A graph with at least this share TRAIT_STRANGE is GRAPH_STRANGE. */
 interval_graph interval_graph_of(bool is_known, const float traits[INTERVAL_TRAITS]);

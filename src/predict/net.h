@@ -107,7 +107,7 @@ bool net_has_host(const net *n, int stack);
 
 /* Intermediate values of `count` kernels of one group. Row widths are those of the layers. */
 typedef struct net_pass {
-    /* Number of kernels; width of an input, which is KERNEL_WIDTH if first_bias contains the rest. */
+    /* Number of kernels, and of floats per input: KERNEL_WIDTH if first_bias contains the rest. */
     size_t count, width;
     const float *first_bias; /* of the first layer */
     const uint16_t *picks;   /* Indices of the input columns that are nonzero in some row; NULL: all columns. */

@@ -17,7 +17,7 @@ typedef struct setting {
     bool returns;
     bool norms_in_place;   /* Batch norms work in place if lifetime_has_abn() (InPlace-ABN). Affects memory only. */
     bool is_operator;      /* A single operator, whose timer does not wait for the launch. */
-    bool on_own_host;      /* A measured row: the host of the GPU's measurements launches, and measurements stand. */
+    bool on_own_host;      /* A measured row: launched by the host of its measurements, and not limited. */
     bool on_measured_host; /* The host of the GPU's measurements launches, not the reference host. */
     bool has_graph;        /* A CUDA graph launches the pass at once. */
     double launch_share;   /* Launch time ÷ that of the reference host; 0: 1. */
@@ -62,7 +62,7 @@ typedef struct prediction {
     double widths[INTERVAL_LEVELS];     /* Widths of the other levels as multiples of that of 90 %, as logarithms. */
     double device_ms, host_ms;          /* Sums over the kernels. */
     double unknown_share;               /* Share of device time in kernels without a rule. */
-    const char *interval_kind;          /* What the interval rests on, in one phrase. */
+    const char *interval_kind;          /* Calibration set of the interval, in one phrase. */
     /* Stack used instead of the requested one; NULL if the requested one was measured. */
     const char *stack_note;
     bool stack_is_measured; /* A measured stack was named. */

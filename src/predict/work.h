@@ -62,6 +62,14 @@ static inline double round_up(double x)
     return whole < x ? whole + 1 : whole;
 }
 
+/* Caches base-2 logarithms of sizes, because most sizes are powers of two or repeat. */
+enum { WORK_LOG_SLOTS = 64 };
+typedef struct work_logs {
+    float of[WORK_LOG_SLOTS], log2[WORK_LOG_SLOTS]; /* Logarithm of 0 marks an empty entry. */
+} work_logs;
+/* Describes the kernel in a work that has its operator, its group and its cache reuse, and zeros otherwise. */
+void work_describe(const program *p, const kernel *k, work *w, work_logs *logs);
+
 /* Lists the distinct works of a program. Allocates in `a`. */
 work_list work_of_program(const program *p, arena *a);
 

@@ -594,7 +594,7 @@ static void absurd_numbers(void **state)
     if (setjmp(m.fail.jump) != 0)
         fail_msg("%s", m.error.message);
     const predictor *read = predictor_read((str){bytes, size}, "", &m.arena, &m.fail);
-    const char *from = (const char *)read; /* in memory byte order; a copy of the file if that differs */
+    const char *from = (const char *)read; /* in the machine's byte order: on big-endian machines, a copy of the file */
     weights_view v;
     weights_open(read, &v);
     const net_layout *at = &v.net.at;

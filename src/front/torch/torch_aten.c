@@ -167,7 +167,7 @@ static dtype wider(dtype a, dtype b)
 /* Tensors with dimensions decide; scalars and numbers only if they are of a higher category. */
 dtype torch_promoted(const torch *t, torch_value a, torch_value b)
 {
-    dtype by_level[3] = {DT_UNKNOWN, DT_UNKNOWN, DT_UNKNOWN}; /* with dimensions, without, plain numbers */
+    dtype by_level[3] = {DT_UNKNOWN, DT_UNKNOWN, DT_UNKNOWN}; /* tensors, scalar tensors, numbers */
     const torch_value both[2] = {a, b};
     for (int i = 0; i < 2; i++) {
         const torch_value v = both[i];
