@@ -29,6 +29,7 @@ GPU_APART = {"measured": "rtx-4090", "predicted": "h100-sxm5-80gb"}
 MODELS = ("sage", "gcn", "gat", "gin", "mlp")
 FEATURES = ("dippm", "full")
 SPLITS = {"random": "random", "architecture": "architectures apart", "family": "families apart", "gpu": "a GPU apart"}
+ORDER = ("random", "family", "gpu", "architecture")  # of the trainings
 SETS = ("measured", "predicted")
 OUTPUTS = {"latency_ms": "Latency", "energy_j": "Energy", "memory_mib": "Memory"}
 SHARE = 0.15  # of test labels, in splits that are drawn here
@@ -175,12 +176,14 @@ class Comparison:
         print(f"{made.stem}: {epochs} epochs, {seconds:.0f} s, latency {best['mape']:.1f} %, median {best['median']:.1f} %", flush=True)
 
     def plan(self):
-        """PMGNS in every split first, then the others where they tell most."""
-        order = []
-        for kinds in (MODELS[:1], MODELS[1:]):
-            for split in ("random", "family", "gpu", "architecture"):
-                order += [(name, split, model, features) for name in SETS for model in kinds for features in FEATURES]
-        return [cell for cell in order if cell[0] != "measured" or self.tested[cell[1]]]
+        """PMGNS in every split first, then the same features without edges, then the others."""
+        def importance(cell):
+            _, split, model, features = cell
+            rank = 0 if model == "sage" else 1 if (model, features) == ("mlp", "full") else 2
+            return rank, list(ORDER).index(split)
+
+        cells = [(name, split, model, features) for name in SETS for split in SPLITS for model in MODELS for features in FEATURES]
+        return sorted((cell for cell in cells if cell[0] != "measured" or self.tested[cell[1]]), key=importance)
 
     # ---- tables
 
