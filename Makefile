@@ -316,7 +316,7 @@ WEB_CFLAGS := -std=c17 -D_DEFAULT_SOURCE -D_GNU_SOURCE -Iinclude -Isrc -Iweb/zli
 WEB_OPTIMIZE ?= -O2
 # Left out: training, measuring, searches that run other programs, data sets, and main, which handles signals.
 WEB_LEFT_OUT := src/learn/% src/measure/% src/gnn/% src/serve/% src/plan/set_% src/plan/dataset% $(foreach name,main learn eval nas measure gnn serve dataset sweep npz, \
-    src/cli/$(name).c src/cli/$(name)_%)
+    src/cli/$(name).c src/cli/$(name)_%) src/cli/mig_rule.c
 WEB_SOURCES := $(filter-out $(WEB_LEFT_OUT),$(SOURCES)) web/sooth_web.c web/inflate.c
 WEB_OBJECTS := $(WEB_SOURCES:%.c=$(WEB_OBJ)/%.o) $(patsubst %.S,$(WEB_OBJ)/%.o,$(filter-out src/serve/%,$(wildcard src/*/shipped.S)))
 WEB_PAGE := $(wildcard web/*.html web/*.css web/*.js web/*.svg)
@@ -341,6 +341,12 @@ $(WEB_OBJ)/%.o: %.c
 	@mkdir -p $(@D)
 	$(EMCC) $(WEB_CFLAGS) $(WEB_OPTIMIZE) -c -o $@ $<
 $(WEB_OBJ)/src/predict/matrix.o: WEB_OPTIMIZE := -O3
+# The page as one archive, the same bytes for the same files.
+WEB_ARCHIVE := $(BUILD)/sooth-$(VERSION)-web.tar.gz
+.PHONY: web-archive
+web-archive: web ## the page as an archive for a release, in build/
+	tar --sort=name --mtime=@0 --owner=0 --group=0 --numeric-owner --mode=go=rX,u+rw,a-s -C $(BUILD) \
+	    --transform='s,^web,sooth-$(VERSION)-web,' -cf - web | gzip -9n >$(WEB_ARCHIVE)
 SHIPPED_FILES := $(BUILD)/obj/gpus.txt $(BUILD)/obj/hosts.txt $(BUILD)/obj/report.js data/weights.bin web/charts.css $(wildcard data/*.txt data/plans/*.txt)
 $(WEB_OBJ)/src/%/shipped.o: src/%/shipped.S src/base/embed.h $(SHIPPED_FILES)
 	@mkdir -p $(@D)
@@ -396,7 +402,7 @@ $(BUILD)/bench/wire: bench/nanopb/wire.c bench/nanopb/onnx.proto $(LIB_OBJECTS)
 MAN_PAGE := $(wildcard doc/sooth.1)
 COMPLETIONS := $(wildcard completions/sooth.bash)
 .PHONY: install
-install: all ## program, libraries, header, sooth.pc, man page, completions (prefix, DESTDIR)
+install: all ## program, libraries, header, sooth.pc, man page, completions, and the page if it was built (prefix, DESTDIR)
 	@$(MAKE) --no-print-directory install-files
 
 .PHONY: install-files
@@ -412,6 +418,8 @@ install-files: $(BUILD)/sooth.pc
 	$(if $(MAN_PAGE),$(INSTALL) -D -m 644 doc/sooth.1 $(DESTDIR)$(datadir)/man/man1/sooth.1)
 	$(if $(COMPLETIONS),$(INSTALL) -D -m 644 completions/sooth.bash $(DESTDIR)$(datadir)/bash-completion/completions/sooth)
 	$(if $(COMPLETIONS),$(INSTALL) -D -m 644 completions/_sooth $(DESTDIR)$(datadir)/zsh/site-functions/_sooth)
+	$(if $(wildcard $(BUILD)/web/sooth.wasm),$(INSTALL) -d $(DESTDIR)$(datadir)/sooth/web)
+	$(if $(wildcard $(BUILD)/web/sooth.wasm),$(INSTALL) -m 644 $(wildcard $(BUILD)/web/*) $(DESTDIR)$(datadir)/sooth/web)
 	$(if $(DESTDIR),,-ldconfig 2>/dev/null)
 
 .PHONY: uninstall
@@ -421,6 +429,7 @@ uninstall: ## remove what install put there (same prefix and DESTDIR)
 	    $(DESTDIR)$(libdir)/libsooth.so.$(VERSION) $(DESTDIR)$(libdir)/pkgconfig/sooth.pc \
 	    $(DESTDIR)$(datadir)/man/man1/sooth.1 $(DESTDIR)$(datadir)/bash-completion/completions/sooth \
 	    $(DESTDIR)$(datadir)/zsh/site-functions/_sooth
+	rm -rf $(DESTDIR)$(datadir)/sooth/web
 
 .PHONY: clean
 clean: ## remove everything that was built
