@@ -71,6 +71,18 @@ static void split(input *in, const uint8_t *bytes, size_t size)
     }
 }
 
+/* Each line is a JSON text of its own. */
+static void check_lines(const response *out)
+{
+    for (size_t at = 0; at < out->size;) {
+        size_t length = strcspn(out->bytes + at, "\n");
+        char *line = strndup(out->bytes + at, length);
+        check_text(line, length, SOOTH_FORMAT_JSON);
+        free(line);
+        at += length + 1;
+    }
+}
+
 static void check_answer(const response *out)
 {
     static const unsigned STATUSES[] = {200, 400, 413, 415, 422, 503};
@@ -85,11 +97,8 @@ static void check_answer(const response *out)
         check_text(out->bytes, out->size, SOOTH_FORMAT_CSV);
     else if (strncmp(out->type, "text/plain", 10) == 0)
         check_text(out->bytes, out->size, SOOTH_FORMAT_TABLE);
-    for (size_t at = 0; strcmp(out->type, "application/x-ndjson") == 0 && at < out->size;) {
-        size_t length = strcspn(out->bytes + at, "\n");
-        check_text(out->bytes + at, length, SOOTH_FORMAT_JSON);
-        at += length + 1;
-    }
+    if (strcmp(out->type, "application/x-ndjson") == 0)
+        check_lines(out);
 }
 
 static response ask(const answerer *a, const input *in)

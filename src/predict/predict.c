@@ -388,6 +388,8 @@ void prediction_limit(prediction *p, const prediction *other)
         t->device_us = least_us + (t->device_us - least_us) * kept;
         t->share_ms = t->device_us * t->runs / 1e3 + wait_ms * of_wait;
     }
+    for (int32_t i = 0; i < p->figures_count && p->host_ms > 0; i++)
+        p->figures[i].host_us *= host / p->host_ms;
     double shrinks = j.latency_ms / p->latency_ms;
     p->latency_ms = j.latency_ms;
     p->low_ms *= shrinks;

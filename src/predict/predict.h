@@ -69,7 +69,7 @@ typedef struct prediction {
     double fixed_ms;        /* Time of a pass outside of its kernels. */
     kernel_time *kernels;   /* One per kernel of the program. */
     int32_t kernel_count;
-    const kernel_figures *figures;
+    kernel_figures *figures;
     int32_t figures_count;
 } prediction;
 

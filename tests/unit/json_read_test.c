@@ -34,7 +34,7 @@ static const json_node *parsed(fixture *f, const char *text)
 {
     if (setjmp(f->fail.jump))
         return NULL;
-    return json_read(str_of(text), "x.json", &f->arena, &f->fail);
+    return json_read(text ? str_of(text) : (str){NULL, 0}, "x.json", &f->arena, &f->fail);
 }
 
 static void values(void **state)
@@ -89,6 +89,7 @@ static void refused(void **state)
     for (size_t i = 0; i < sizeof wrong / sizeof *wrong; i++)
         if (parsed(f, wrong[i]))
             fail_msg("'%s' was read", wrong[i]);
+    assert_null(parsed(f, NULL)); /* a request without a body */
     char deep[3 * JSON_READ_MAX_DEPTH + 1] = {0};
     memset(deep, '[', JSON_READ_MAX_DEPTH + 1);
     assert_null(parsed(f, deep));
