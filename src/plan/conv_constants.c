@@ -51,6 +51,10 @@ static const constant CONSTANTS[] = {
     {"kepler", AT(kepler)},
     {"pascal", AT(pascal)},
     {"error_percent", AT(error_percent)},
+    {"pool_bytes", AT(pool_bytes)},
+    {"pool_tap", AT(pool_tap)},
+    {"pool_backward_tap", AT(pool_backward_tap)},
+    {"pool_backward_input", AT(pool_backward_input)},
 };
 enum { CONSTANT_COUNT = sizeof CONSTANTS / sizeof *CONSTANTS, VERSION_NUMBERS = 7 };
 

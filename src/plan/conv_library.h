@@ -20,7 +20,8 @@ typedef struct conv_shape {
 
 typedef struct conv_gpu {
     double flops_s, bytes_s, multiprocessors;
-    double launch_s; /* host time of a launch; 0: that of frameworks of the library's time */
+    double vector_flops_s; /* fp32 without tensor cores */
+    double launch_s;       /* host time of a launch; 0: that of frameworks of the library's time */
     bool is_kepler, is_pascal;
     bool is_modern; /* Volta or later, with a current cuBLAS */
 } conv_gpu;
@@ -66,6 +67,7 @@ typedef struct conv_constants {
     double data_speed, weights_speed; /* speed of R4's gradients relative to its forward pass */
     double fft_efficiency;
     double kepler, pascal;
+    double pool_bytes, pool_tap, pool_backward_tap, pool_backward_input; /* see data/libraries.txt */
     double error_percent;
     conv_version versions[CONV_VERSIONS];
     int version_count;
@@ -78,5 +80,14 @@ int conv_version_of(const conv_constants *c, const char *name);
 
 conv_times conv_by_cublas(const conv_constants *c, const conv_gpu *g, const conv_shape *s);
 conv_times conv_by_cudnn(const conv_constants *c, const conv_gpu *g, const conv_shape *s, int version);
+
+/* Times of other layers by the frameworks of that time, which run each pass as one kernel. */
+typedef struct window_times {
+    double forward_ms, backward_ms;
+} window_times;
+/* Pooling in fp32. `taps` is the number of outputs times the elements of their windows. */
+window_times pool_by_framework(const conv_constants *c, const conv_gpu *g, double inputs, double outputs, double taps);
+/* Local response normalization of this many elements. */
+window_times response_norm_by_framework(const conv_constants *c, const conv_gpu *g, double elements);
 
 #endif

@@ -42,7 +42,8 @@ train_library_choice train_library_chosen(const char *library, sooth_predict_opt
     const char *architecture = sooth_gpu_text(gpu, "architecture"), *text = sooth_gpu_text(gpu, "compute_capability");
     double capability;
     bool is_nvidia = text && line_number(str_of(text), &capability);
-    c.gpu = (conv_gpu){.bytes_s = sooth_gpu_number(gpu, "bandwidth_gb_s") * 1e9,
+    c.gpu = (conv_gpu){.vector_flops_s = sooth_gpu_peak_flops(gpu, "fp32"),
+                       .bytes_s = sooth_gpu_number(gpu, "bandwidth_gb_s") * 1e9,
                        .multiprocessors = sooth_gpu_number(gpu, "sms"),
                        .is_kepler = architecture && strcmp(architecture, "Kepler") == 0,
                        .is_pascal = architecture && strcmp(architecture, "Pascal") == 0};
@@ -204,10 +205,51 @@ static void set_layer(sooth_train *t, sooth_train_layer *l, const layer_convolut
         l->cudnn = cudnn;
 }
 
+/* ---- other layers with windows ----------------------------------------------------------------------------------- */
+
+static double elements_of(const sooth_predicted_tensor *x)
+{
+    double elements = 1;
+    for (int d = 0; d < x->rank; d++)
+        elements *= (double)x->dims[d];
+    return elements;
+}
+
+static bool is_response_norm(const sooth_train_layer *l)
+{
+    return strcmp(l->op, "LRN") == 0;
+}
+
+/* Frameworks of that time run pools and response norms with kernels of their own, PyTorch with slower ones or with
+ * several. */
+static void replace_windows(sooth_train *t, const sooth_prediction *p, const train_library_choice *c)
+{
+    bool *is_done = ARENA_ARRAY(&t->arena, bool, t->layer_count + 1);
+    for (size_t i = 0; i < sooth_predicted_kernel_count(p); i++) {
+        sooth_predicted_kernel k = sooth_predicted_kernel_at(p, i);
+        if (k.phase[0] != 'f' || k.layer >= t->layer_count || is_done[k.layer])
+            continue;
+        sooth_train_layer *l = &t->layers[k.layer];
+        sooth_predicted_tensor x = sooth_predicted_input(p, i, 0), y = sooth_predicted_output(p, i, 0);
+        bool is_pool = strncmp(k.op, "max_pool2d", 10) == 0 || strcmp(k.op, "avg_pool2d") == 0;
+        if (!is_pool && !is_response_norm(l))
+            continue;
+        window_times by = is_pool ? pool_by_framework(&c->constants, &c->gpu, elements_of(&x), elements_of(&y),
+                                                      (double)k.flops / (double)k.repeat)
+                                  : response_norm_by_framework(&c->constants, &c->gpu, elements_of(&x));
+        is_done[k.layer] = true;
+        l->forward_ms = by.forward_ms * (double)k.repeat;
+        l->backward_ms = l->backward_data_ms = by.backward_ms * (double)k.repeat;
+        l->backward_weights_ms = 0;
+    }
+}
+
 void train_libraries(sooth_train *t, const sooth_model *model, const sooth_prediction *p, size_t first,
                      train_library_choice *choice)
 {
     size_t layers = sooth_layer_count(model), count = sooth_predicted_layer_count(p);
+    if (train_library_replaces(choice))
+        replace_windows(t, p, choice);
     layer_convolutions *found = ARENA_ARRAY(&t->arena, layer_convolutions, count);
     find(found, p, first, choice);
     for (size_t i = 0; i < t->layer_count && i < layers; i++)
