@@ -112,7 +112,7 @@ static void add_work(work_list *list, const program *p, const kernel *k, const f
     list->count++;
     if (like) {
         *w = *like;
-        w->count = 0;
+        w->count = w->library_count = 0;
         w->features[WORK_REUSE] = reuse[0];
         w->features[WORK_REUSE + 1] = reuse[1];
     }
