@@ -87,9 +87,13 @@ class Comparison:
     # ---- sets and splits
 
     def make_sets(self):
+        made = self.path("sets-made")
+        if made.exists():
+            return
         run("dataset", "make", "--gpu", GPUS, "-o", self.path("predicted.db"))
         run("dataset", "make", SHARED / "models/timm", "--labels", SHARED / "labels/timm.csv.gz", "-o", self.path("measured.db"),
             codes=(0, 1))  # 1: three networks have a fixed batch that was not measured
+        made.touch()
 
     def shipped(self):
         """Predictions of the weights that ship, which were trained on all measured rows."""
