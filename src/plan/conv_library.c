@@ -193,7 +193,7 @@ conv_times conv_by_cudnn(const conv_constants *c, const conv_gpu *g, const conv_
 
 enum { FLOAT_BYTES = 4 };
 
-window_times pool_by_framework(const conv_constants *c, const conv_gpu *g, double inputs, double outputs, double taps)
+window_times conv_pool_by_framework(const conv_constants *c, const conv_gpu *g, double inputs, double outputs, double taps)
 {
     double bytes = FLOAT_BYTES * (inputs + 2 * outputs), launch_s = c->cublas.launch_us * 1e-6; /* results and places */
     double forward = c->pool_bytes * bytes / g->bytes_s + c->pool_tap * taps / g->vector_flops_s;
@@ -201,7 +201,7 @@ window_times pool_by_framework(const conv_constants *c, const conv_gpu *g, doubl
     return (window_times){1e3 * (launch_s + forward), 1e3 * (launch_s + backward)};
 }
 
-window_times response_norm_by_framework(const conv_constants *c, const conv_gpu *g, double elements)
+window_times conv_norm_by_framework(const conv_constants *c, const conv_gpu *g, double elements)
 {
     enum { FORWARD = 3, BACKWARD = 5 }; /* Maps that are read or written: input, output, sums; and their gradients. */
     double map_s = FLOAT_BYTES * elements / (c->im2col_bandwidth * g->bytes_s), launch_s = c->cublas.launch_us * 1e-6;

@@ -234,9 +234,9 @@ static void replace_windows(sooth_train *t, const sooth_prediction *p, const tra
         bool is_pool = strncmp(k.op, "max_pool2d", 10) == 0 || strcmp(k.op, "avg_pool2d") == 0;
         if (!is_pool && !is_response_norm(l))
             continue;
-        window_times by = is_pool ? pool_by_framework(&c->constants, &c->gpu, elements_of(&x), elements_of(&y),
+        window_times by = is_pool ? conv_pool_by_framework(&c->constants, &c->gpu, elements_of(&x), elements_of(&y),
                                                       (double)k.flops / (double)k.repeat)
-                                  : response_norm_by_framework(&c->constants, &c->gpu, elements_of(&x));
+                                  : conv_norm_by_framework(&c->constants, &c->gpu, elements_of(&x));
         is_done[k.layer] = true;
         l->forward_ms = by.forward_ms * (double)k.repeat;
         l->backward_ms = l->backward_data_ms = by.backward_ms * (double)k.repeat;

@@ -572,9 +572,9 @@ static void lower_node(eager *e)
     bool may_repeat = !e->trains && is_local(e, l->local);
     if (may_repeat && repeats_copied(e))
         return;
-    tensor_id own = transformers_enter_norm(e);
+    tensor_id own = eager_enter_norm(e);
     l->rule(e);
-    transformers_leave_norm(e, own);
+    eager_leave_norm(e, own);
     if (!e->is_stated)
         cast_back(e);
     if (may_repeat)
@@ -613,7 +613,7 @@ program *lower_eager(sooth_model *model, const lower_options *options, arena *a)
                .of_turned = arena_room(a, (size_t)net->values.count + 1, sizeof(tensor_id)),
                .trains = options->mode != MODE_INFER,
                .is_stated = model->source.is_literal && model->source.states_in_place,
-               .transformers = options->mode != MODE_INFER ? transformers_version(model) : 0,
+               .transformers = options->mode != MODE_INFER ? eager_transformers_version(model) : 0,
                .in_float = NO_VALUE,
                .layer = NO_NODE};
     e.autocasts = e.low != DT_UNKNOWN;

@@ -215,11 +215,11 @@ void eager_find_multihead(eager *e, const node *core);
 void eager_find_latent(eager *e, const node *core); /* patterns_latent.c */
 
 /* Training code of Hugging Face's transformers (transformers.c). */
-int transformers_version(const sooth_model *model); /* 0 if the file is no configuration. */
+int eager_transformers_version(const sooth_model *model); /* 0 if the file is no configuration. */
 /* Lets an RMS norm read float32. Returns the operand's own tensor, or NO_TENSOR if the node is not part of a norm. */
-tensor_id transformers_enter_norm(eager *e);
-void transformers_leave_norm(eager *e, tensor_id own);
-tensor_id transformers_logits(eager *e, tensor_id y); /* Logits as the loss of a language model reads them. */
+tensor_id eager_enter_norm(eager *e);
+void eager_leave_norm(eager *e, tensor_id own);
+tensor_id eager_loss_logits(eager *e, tensor_id y); /* Logits as the loss of a language model reads them. */
 
 /* Repeated layers (repeats.c). repeats_copied() copies the kernels of an equal layer if there is one; otherwise
  * repeats_keep() stores the new ones. */

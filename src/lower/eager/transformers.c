@@ -2,7 +2,7 @@
  * graph of a configuration does not show it. */
 #include "lower/eager/eager.h"
 
-int transformers_version(const sooth_model *model)
+int eager_transformers_version(const sooth_model *model)
 {
     static const char NAME[] = "transformers";
     enum { NEWEST = 9999 };
@@ -35,7 +35,7 @@ static value_id norm_input(const eager *e)
     return scales ? n->inputs[0] : NO_VALUE;
 }
 
-tensor_id transformers_enter_norm(eager *e)
+tensor_id eager_enter_norm(eager *e)
 {
     value_id v = e->transformers && !e->autocasts ? norm_input(e) : NO_VALUE;
     tensor_id own = v == NO_VALUE ? NO_TENSOR : eager_tensor_of(e, v);
@@ -49,7 +49,7 @@ tensor_id transformers_enter_norm(eager *e)
     return own;
 }
 
-void transformers_leave_norm(eager *e, tensor_id own)
+void eager_leave_norm(eager *e, tensor_id own)
 {
     if (own == NO_TENSOR)
         return;
@@ -65,7 +65,7 @@ void transformers_leave_norm(eager *e, tensor_id own)
 
 /* ForCausalLMLoss: the loss is computed in float32. Versions before 4.50 copied all but the last token; later ones
  * shift the labels instead. */
-tensor_id transformers_logits(eager *e, tensor_id y)
+tensor_id eager_loss_logits(eager *e, tensor_id y)
 {
     enum { SHIFTS_LABELS = 450 };
     y = eager_cast(e, y, DT_FLOAT32);

@@ -181,7 +181,7 @@ static tensor_id add_loss(eager *e)
                   "the network has no output from which a loss could be computed");
     extent x = tensor_extent(e, y);
     if (e->transformers && x.rank == 3) {
-        y = transformers_logits(e, y);
+        y = eager_loss_logits(e, y);
         x = tensor_extent(e, y);
         e->out->returns_loss = true;
     }
