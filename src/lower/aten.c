@@ -90,7 +90,7 @@ static const aten_op OPS[] = {
     {"avg_pool2d", 55, WORK_WINDOW, back_pool, COMPILED_WINDOW, 0, NEEDS_BUFFERS},
     {"avg_pool2d_backward", 64, WORK_WINDOW, NULL, COMPILED_WINDOW_GRADIENT, 0, NEEDS_BUFFERS},
     {"avg_pool3d", 74, WORK_WINDOW, back_pool, COMPILED_FORMULA, 0, 0},
-    {"baddbmm", 6, WORK_PRODUCT, NULL, COMPILED_CALL, 0, 0},
+    {"baddbmm", 6, WORK_PRODUCT, back_baddbmm, COMPILED_CALL, 0, 0},
     {"batch_norm_backward", 27, WORK_NORM, NULL, COMPILED_FORMULA, 0, 0},
     {"bernoulli_", 190, WORK_POINTWISE, NULL, COMPILED_FORMULA, 0, 0},
     {"bitwise_and", 210, WORK_POINTWISE, NULL, COMPILED_FORMULA, 0, 0},

@@ -230,6 +230,34 @@ void torch_mark(torch *t, value_id result, const char *name)
         add_attr(t, &t->net->nodes.items[id], (attr){.name = str_of(name), .kind = ATTR_INT, .integer = 1});
 }
 
+static bool is_among(const value_id *ids, int count, value_id id)
+{
+    for (int i = 0; i < count; i++)
+        if (ids[i] == id)
+            return true;
+    return false;
+}
+
+/* False for a constant that the rule made for itself: it is no result, and computed from neither arguments nor nodes of
+ * the call. `ids` has the results, then the arguments. */
+static bool is_of_call(const network *net, const node *n, const value_id *ids, int results, int count,
+                       const int64_t *tensors)
+{
+    if (n->output_count > 0 && is_among(ids, results, n->outputs[0]))
+        return true;
+    for (int32_t i = 0; i < n->input_count; i++) {
+        value_id v = n->inputs[i];
+        if (v == NO_VALUE)
+            continue;
+        node_id maker = net->values.items[v].producer;
+        int32_t made_count;
+        if (is_among(ids + results, count - results, v) ||
+            (maker != NO_NODE && node_attr_ints(&net->nodes.items[maker], "eager_tensors", &made_count) == tensors))
+            return true;
+    }
+    return false;
+}
+
 /* Marks the nodes that a call of a literal program made since `first`, so that lowering can launch the operator itself:
  * eager_call is its name; eager_tensors is a number shared by these nodes, the number of results, the results, and the
  * tensors among the arguments. A call made by another call's rule keeps its own mark. */
@@ -252,10 +280,7 @@ static void state_call(torch *t, const torch_call *c, str name, int32_t first)
         tensors[2 + i] = ids[i];
     for (int32_t i = first; i < net->nodes.count; i++) {
         node *n = &net->nodes.items[i];
-        bool is_result = false;
-        for (int k = 0; k < results && n->output_count > 0; k++)
-            is_result |= ids[k] == n->outputs[0];
-        if (n->is_host && !is_result) /* a constant of the rule */
+        if (n->is_host && !is_of_call(net, n, ids, results, count, tensors))
             continue;
         add_attr(t, n, (attr){.name = STR("eager_call"), .kind = ATTR_STRING, .string = name});
         add_attr(t, n, (attr){.name = STR("eager_tensors"), .kind = ATTR_INTS, .ints = tensors, .count = count + 2});

@@ -554,6 +554,40 @@ static void rule_matrix_norm(torch_call *c)
                  (const torch_value[]){c->args[0], torch_real(2), axes, torch_bool(torch_arg_bool(c, 3, false))}, 4));
 }
 
+/* Differences of neighbours along a dimension, n times, with tensors put before and after. */
+static void rule_diff(torch_call *c)
+{
+    torch *t = c->torch;
+    torch_value x = c->args[0], parts = torch_new_list(t, TORCH_LIST, 0);
+    num times = torch_arg_int(c, 1, 1), axis = torch_arg_int(c, 2, -1);
+    const torch_value all[3] = {c->args[3], x, c->args[4]};
+    for (int i = 0; i < 3; i++)
+        if (all[i].kind == TORCH_TENSOR)
+            torch_append(t, parts.list, all[i]);
+    if (parts.list->count > 1)
+        x = call(c, "cat", (const torch_value[]){parts, torch_int(axis)}, 2);
+    bool is_bool = x.kind == TORCH_TENSOR && torch_at(t, x.tensor)->dtype == DT_BOOL;
+    int rank = x.kind == TORCH_TENSOR ? torch_rank(t, x.tensor) : RANK_UNKNOWN;
+    if (torch_axis(axis, rank) < 0 || times < 1 || times > MAX_RANK) {
+        give_up(c);
+        return;
+    }
+    for (num i = 0; i < times; i++) {
+        num size = torch_dim(t, x.tensor, torch_axis(axis, rank));
+        torch_value before =
+            call(c, "slice",
+                 (const torch_value[]){x, torch_int(axis), torch_int(0), torch_int(num_sub(t->nums, size, 1))}, 4);
+        torch_value after =
+            call(c, "slice", (const torch_value[]){x, torch_int(axis), torch_int(1), torch_int(size)}, 4);
+        x = call(c, is_bool ? "logical_xor" : "sub", (const torch_value[]){after, before}, 2);
+        if (x.kind != TORCH_TENSOR) {
+            give_up(c);
+            return;
+        }
+    }
+    give(c, x);
+}
+
 static void rule_sorted(torch_call *c)
 {
     torch_value both = call(c, "sort", (const torch_value[]){c->args[0], torch_int(0)}, 2);
@@ -749,6 +783,7 @@ static const torch_op OPS[] = {
     {"count_nonzero", "input dim", rule_renamed, "sum"},
     {"cummax", "input dim", rule_cumulative, NULL},
     {"cummin", "input dim", rule_cumulative, NULL},
+    {"diff", "input n dim prepend append", rule_diff, NULL},
     {"kthvalue", "input k dim keepdim", rule_along, NULL},
     {"linalg_matrix_norm", "input ord dim keepdim", rule_matrix_norm, NULL},
     {"linalg_norm", "input ord dim keepdim", rule_matrix_norm, NULL},

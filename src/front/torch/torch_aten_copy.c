@@ -89,7 +89,9 @@ static void rule_copied(torch_call *c)
 /* x.float() and x.type_as(y) of a float32 program matter in half precision. */
 static value_id cast_as_stated(torch *t, value_id x, dtype type)
 {
-    if (!t->is_exact || torch_at(t, x)->dtype != type || !dtype_is_float(type) || torch_at(t, x)->is_initializer)
+    const value *v = torch_at(t, x);
+    bool is_parameter = v->is_initializer && !v->is_constant_node;
+    if (!t->is_exact || v->dtype != type || !dtype_is_float(type) || is_parameter || v->rank == 0)
         return torch_cast(t, x, type);
     torch_node n = torch_begin(t, "Cast");
     torch_in(&n, x);

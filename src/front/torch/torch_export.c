@@ -703,25 +703,45 @@ static void check_version(builder *b, const json_node *root)
             b->arena, "schema version %lld of torch.export is untested (tested are 1 to 8)", (long long)major);
 }
 
-/* True if the program was decomposed (run_decompositions): it has operators that no module calls. */
+/* Returns the name of a call without its namespace: "linear.default" of "torch.ops.aten.linear.default". */
+static str short_target(const json_node *node)
+{
+    str target = json_text(json_get(node, "target"));
+    size_t dot = target.len;
+    for (int dots = 0; dot > 0; dot--)
+        if (target.ptr[dot - 1] == '.' && ++dots == 2)
+            break;
+    return (str){target.ptr + dot, target.len - dot};
+}
+
+static bool is_among(str name, const char *const *names, size_t count)
+{
+    for (size_t i = 0; i < count; i++)
+        if (str_is(name, names[i]))
+            return true;
+    return false;
+}
+
+/* True if the program was decomposed (run_decompositions): it has operators that modules seldom call, and none that a
+ * decomposition takes apart. */
 static bool is_decomposed(const json_node *graph)
 {
     static const char *const PARTS[] = {"convolution.default", "addmm.default",
                                         "mm.default",          "native_layer_norm.default",
                                         "_softmax.default",    "_native_batch_norm_legit_no_training.default",
                                         "view_copy.default",   "_to_copy.default"};
+    static const char *const WHOLE[] = {"linear.default",     "layer_norm.default", "conv1d.default",
+                                        "conv2d.default",     "batch_norm.default", "matmul.default",
+                                        "reshape.default",    "softmax.int",        "dropout.default",
+                                        "contiguous.default", "flatten.using_ints"};
+    bool has_parts = false;
     for (const json_node *x = json_first(json_get(graph, "nodes")); x; x = x->next) {
-        str target = json_text(json_get(x, "target"));
-        size_t dot = target.len;
-        for (int dots = 0; dot > 0; dot--)
-            if (target.ptr[dot - 1] == '.' && ++dots == 2)
-                break;
-        str name = {target.ptr + dot, target.len - dot};
-        for (size_t i = 0; i < sizeof PARTS / sizeof *PARTS; i++)
-            if (str_is(name, PARTS[i]))
-                return true;
+        str name = short_target(x);
+        if (is_among(name, WHOLE, sizeof WHOLE / sizeof *WHOLE))
+            return false;
+        has_parts |= is_among(name, PARTS, sizeof PARTS / sizeof *PARTS);
     }
-    return false;
+    return has_parts;
 }
 
 void torch_export_read(builder *b, zip *z)

@@ -3,8 +3,8 @@
 
 /* ---- the simplest pass ----------------------------------------------------------------------------------------- */
 
-/* Removes shape arithmetic with known results, then nodes without readers. Calls that a program states run even if
- * their results are known. */
+/* Removes shape arithmetic with known results, then nodes without readers. Calls of a program run whether
+ * or not their results are known or read. */
 static void drop_shape_arithmetic(pass_context *p)
 {
     for (int32_t i = p->net->nodes.count - 1; i >= 0; i--) {
@@ -15,8 +15,8 @@ static void drop_shape_arithmetic(pass_context *p)
         bool shows = false;
         for (int32_t k = 0; k < n->output_count; k++)
             shows |= n->outputs[k] != NO_VALUE && p->net->values.items[n->outputs[k]].is_output;
-        bool is_call = n->is_host && node_attr(n, "eager_call");
-        n->is_dead = !shows && n->op && ((n->is_host && !is_call) || !read);
+        bool is_call = node_attr(n, "eager_call") != NULL;
+        n->is_dead = !shows && n->op && !is_call && (n->is_host || !read);
     }
 }
 

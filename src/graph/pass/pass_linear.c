@@ -33,8 +33,12 @@ static void try_matmul(pass_context *p, node *n)
     value_id output = n->outputs[0];
     num columns = pass_dim(p, n->inputs[1], 1);
     inputs[1] = pass_weight(p, &g, n->inputs[1], &transposed);
+    /* A program says which call adds the bias; a computed weight leaves the call's nodes together. */
+    str call = node_attr_string(n, "eager_call", "");
+    if (call.len && !pass_value(p, inputs[1])->is_initializer)
+        return;
     pass_group with_bias = g;
-    node *sum = pass_down(p, &with_bias, output, "Add");
+    node *sum = call.len && !str_is(call, "linear") ? NULL : pass_down(p, &with_bias, output, "Add");
     value_id bias = sum ? pass_other(p, sum, output) : NO_VALUE;
     if (bias != NO_VALUE && is_row(p, bias, columns)) {
         g = with_bias;

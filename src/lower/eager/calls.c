@@ -6,8 +6,9 @@
 /* What autocast does with the tensors of a call. */
 typedef enum call_cast {
     AS_IS,
-    IN_FLOAT,    /* reads float32 */
-    TO_FLOAT,    /* reads 16 bits and writes float32 */
+    IN_FLOAT,     /* reads float32 */
+    IN_LOW,       /* reads 16 bits */
+    TO_FLOAT,     /* reads 16 bits and writes float32 */
     IN_THE_WIDEST /* reads the widest type of all */
 } call_cast;
 
@@ -57,6 +58,7 @@ static const call_rule RULES[] = { /* sorted by name */
     {"atan", NULL, AS_IS, PROMOTED, POINTWISE},
     {"atan2", NULL, IN_THE_WIDEST, PROMOTED, POINTWISE},
     {"atanh", NULL, AS_IS, PROMOTED, POINTWISE},
+    {"baddbmm", NULL, IN_LOW, PROMOTED, CONTIGUOUS},
     {"bitwise_and", NULL, AS_IS, PROMOTED, POINTWISE},
     {"bitwise_not", NULL, AS_IS, PROMOTED, POINTWISE},
     {"bitwise_or", NULL, AS_IS, PROMOTED, POINTWISE},
@@ -99,6 +101,7 @@ static const call_rule RULES[] = { /* sorted by name */
     {"isnan", NULL, AS_IS, PROMOTED, POINTWISE},
     {"le", NULL, AS_IS, PROMOTED, POINTWISE},
     {"lerp", NULL, AS_IS, PROMOTED, POINTWISE},
+    {"linear", NULL, IN_LOW, PROMOTED, CONTIGUOUS}, /* lower_computed_linear() */
     {"linspace", NULL, AS_IS, OWN, CONTIGUOUS},
     {"log", NULL, IN_FLOAT, PROMOTED, POINTWISE},
     {"log10", NULL, IN_FLOAT, PROMOTED, POINTWISE},
@@ -224,7 +227,8 @@ static bool read_call(const eager *e, int32_t at, call *c)
             break;
         c->last++;
     }
-    return value_shape_known(&net->values.items[c->results[0]]);
+    node_id maker = net->values.items[c->results[0]].producer;
+    return maker >= at && maker <= c->last && value_shape_known(&net->values.items[c->results[0]]);
 }
 
 /* ---- types ------------------------------------------------------------------------------------------------------- */
@@ -255,6 +259,8 @@ static void cast_inputs(eager *e, const call *c, tensor_id *inputs)
     for (int32_t i = 0; i < c->argument_count; i++) {
         if (c->rule->cast == IN_FLOAT)
             inputs[i] = eager_to_float(e, inputs[i]);
+        else if (c->rule->cast == IN_LOW)
+            inputs[i] = eager_to_low(e, inputs[i]);
         else if (all != DT_UNKNOWN && dtype_is_float(tensor_dtype(e, inputs[i])))
             inputs[i] = eager_cast(e, inputs[i], all);
     }
@@ -265,9 +271,10 @@ static dtype result_type(const eager *e, const call *c, const tensor_id *inputs)
 {
     dtype first = c->argument_count > 0 ? tensor_dtype(e, inputs[0]) : DT_UNKNOWN;
     dtype type = c->rule->type == PROMOTED && !c->in_place ? widest(e, inputs, c->argument_count) : first;
-    if (c->rule->type == OWN)
-        return str_is(str_of(c->rule->name), "arange") ? DT_FLOAT32 : e->weight_dtype;
-    if (type == DT_UNKNOWN || !dtype_is_float(type)) /* Integers and a number become PyTorch's default type. */
+    if (c->rule->type == OWN && node_attr_int(e->node, "eager_typed", 0))
+        return e->weight_dtype;
+    /* PyTorch's default type: of created tensors, and of integers with a number. */
+    if (c->rule->type == OWN || type == DT_UNKNOWN || !dtype_is_float(type))
         return DT_FLOAT32;
     return c->rule->cast == TO_FLOAT && e->low != DT_UNKNOWN && eager_is_low(type) && !c->in_place ? DT_FLOAT32 : type;
 }
@@ -322,9 +329,20 @@ static const char *kernel_of(const call *c)
     return c->argument_count == 2 && strcmp(kernel, "min") == 0 ? "minimum" : kernel;
 }
 
+/* The result has one sum of products per element, as long as the rows of `a`. */
+static void count_products(eager *e, tensor_id a, const extent *x)
+{
+    kernel *k = &e->out->kernels.items[e->out->kernels.count - 1];
+    const placed_tensor *p = tensor_at(e, a);
+    int64_t inner = p->rank > 0 ? p->dims[p->rank - 1] : 1;
+    if (__builtin_mul_overflow(extent_elements(x), inner, &k->macs) || k->macs > INT64_MAX / 2)
+        k->macs = INT64_MAX / 2;
+    k->flops = 2 * k->macs;
+}
+
 static void launch(eager *e, const call *c)
 {
-    tensor_id *inputs = ARENA_ARRAY(e->arena, tensor_id, (size_t)c->argument_count + 1);
+    tensor_id *inputs = ARENA_ARRAY(e->arena, tensor_id, (size_t)c->argument_count + 3);
     bool keeps_float = false;
     for (int32_t i = 0; i < c->argument_count; i++)
         inputs[i] = eager_tensor_of(e, (value_id)c->arguments[i]);
@@ -332,13 +350,19 @@ static void launch(eager *e, const call *c)
     for (int32_t i = 0; i < c->argument_count; i++)
         keeps_float |= tensor_at(e, inputs[i])->keeps_float;
     dtype real = result_type(e, c, inputs);
-    extent x = eager_value_extent(e, (value_id)c->results[0]);
+    extent x = eager_value_extent(e, (value_id)c->results[0]), number = {.rank = 0};
+    int32_t count = c->argument_count;
+    while (strcmp(c->rule->name, "where") == 0 && count > 0 && count < 3) /* Its numbers become tensors. */
+        inputs[count++] = eager_launch_new(e, "scalar_tensor", NULL, 0, dtype_of_result(e, c, 0, real), &number);
     set_strides(e, c, inputs, &x);
-    bool is_filled = c->rule->layout == LIKE_FIRST && c->argument_count == 1 && str_ends(str_of(c->rule->name), "_like");
-    tensor_id made = eager_launch_new(e, kernel_of(c), inputs, is_filled ? 0 : c->argument_count,
-                                      dtype_of_result(e, c, 0, real), &x);
+    bool is_filled =
+        c->rule->layout == LIKE_FIRST && c->argument_count == 1 && str_ends(str_of(c->rule->name), "_like");
+    tensor_id made =
+        eager_launch_new(e, kernel_of(c), inputs, is_filled ? 0 : count, dtype_of_result(e, c, 0, real), &x);
     e->out->tensors.items[made].keeps_float = keeps_float && tensor_dtype(e, made) == DT_FLOAT32;
     eager_count_flops(e, e->node->op ? (double)e->node->op->flops_per_element : 1);
+    if (c->rule->cast == IN_LOW && c->argument_count == 3)
+        count_products(e, inputs[1], &x);
     keep_result(e, c, 0, made);
     for (int32_t i = 1; i < c->result_count; i++) {
         if (!value_shape_known(&e->net->values.items[c->results[i]]))
@@ -349,15 +373,34 @@ static void launch(eager *e, const call *c)
     }
 }
 
+/* F.linear with a weight that is computed, for which the nodes are no linear layer. */
+static bool lower_computed_linear(eager *e, const call *c)
+{
+    if (strcmp(c->rule->name, "linear") != 0)
+        return false;
+    tensor_id inputs[3] = {NO_TENSOR, NO_TENSOR, NO_TENSOR};
+    for (int32_t i = 0; i < c->argument_count && i < 3; i++)
+        inputs[i] = eager_tensor_of(e, (value_id)c->arguments[i]);
+    keep_result(e, c, 0, eager_linear(e, inputs[0], inputs[1], inputs[2]));
+    return true;
+}
+
+static bool is_linear(const eager *e, const call *c)
+{
+    const network *net = e->net;
+    return c->argument_count > 1 && net->values.items[c->arguments[0]].rank > 1 &&
+           net->values.items[c->arguments[1]].rank == 2;
+}
+
 bool eager_lower_call(eager *e, int32_t *at)
 {
     call c;
-    if (!read_call(e, *at, &c))
+    if (!read_call(e, *at, &c) || (strcmp(c.rule->name, "linear") == 0 && !is_linear(e, &c)))
         return false;
-    node_id maker = e->net->values.items[c.results[0]].producer;
-    e->layer = maker >= *at && maker <= c.last ? maker : c.last;
+    e->layer = e->net->values.items[c.results[0]].producer;
     e->node = &e->net->nodes.items[e->layer];
-    launch(e, &c);
+    if (!lower_computed_linear(e, &c))
+        launch(e, &c);
     *at = c.last;
     return true;
 }

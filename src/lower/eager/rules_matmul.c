@@ -102,6 +102,8 @@ tensor_id eager_matmul(eager *e, tensor_id a, tensor_id b, bool folds_always)
 tensor_id eager_linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias)
 {
     x = eager_to_low(e, x);
+    /* matmul copies rows to fold them if the matrix has a gradient, which a cast without gradients has not. */
+    bool folds_always = !e->is_stated || tensor_at(e, weight)->is_weight || e->low == DT_UNKNOWN;
     weight = eager_transpose_last(e, eager_to_low(e, weight));
     bias = eager_to_low(e, bias);
     extent shape = tensor_extent(e, x);
@@ -113,7 +115,7 @@ tensor_id eager_linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias)
         shape.dims[shape.rank - 1] = tensor_at(e, weight)->dims[1];
         return shape.rank == 2 ? y : unfolded(e, y, &shape);
     }
-    tensor_id y = eager_matmul(e, x, weight, true);
+    tensor_id y = eager_matmul(e, x, weight, folds_always);
     return bias == NO_TENSOR ? y : eager_binary(e, "add", y, bias);
 }
 
@@ -190,6 +192,19 @@ static void lower_own_product(eager *e, value_id w)
     eager_set_result(e, 0, eager_matmul(e, x, eager_to_low(e, weight), false));
 }
 
+/* A program's x @ weight, with an optional sum: addmm for matrices. */
+static void lower_stated_product(eager *e, value_id w)
+{
+    tensor_id x = eager_to_low(e, eager_input_of(e, 0)), weight = eager_to_low(e, eager_tensor_of(e, w)),
+              bias = eager_input_of(e, 2);
+    if (bias != NO_TENSOR && tensor_at(e, x)->rank == 2) {
+        eager_set_result(e, 0, mm(e, eager_to_low(e, bias), x, weight));
+        return;
+    }
+    tensor_id y = eager_matmul(e, x, weight, false);
+    eager_set_result(e, 0, bias == NO_TENSOR ? y : eager_binary(e, "add", y, bias));
+}
+
 void lower_linear(eager *e)
 {
     if (are_matrices(e, 0, 1) && is_split_weight(e)) {
@@ -203,7 +218,9 @@ void lower_linear(eager *e)
     bool is_out_in = node_attr_int(e->node, "transB", 0) != 0;
     value_id w = e->node->inputs[1];
     tensor_id bias = eager_input_of(e, 2);
-    if (is_out_in) {
+    if (e->is_stated && !is_out_in) {
+        lower_stated_product(e, w);
+    } else if (is_out_in) {
         eager_set_result(e, 0, eager_linear(e, eager_input_of(e, 0), eager_tensor_of(e, w), bias));
     } else if (bias == NO_TENSOR && !e->net->has_turned_weights) {
         tensor_id x = eager_to_low(e, eager_input_of(e, 0)), weight = eager_to_low(e, eager_tensor_of(e, w));
@@ -267,6 +284,18 @@ void lower_matmul(eager *e)
 
 /* ---- attention --------------------------------------------------------------------------------------------------- */
 
+/* Attention turns a boolean mask into a bias: where(mask, 0, -inf), whose numbers are tensors. */
+static tensor_id as_bias(eager *e, tensor_id mask, dtype type)
+{
+    if (tensor_dtype(e, mask) != DT_BOOL)
+        return mask;
+    extent number = {.rank = 0};
+    tensor_id inputs[3] = {mask};
+    for (int i = 1; i < 3; i++)
+        inputs[i] = eager_launch_new(e, "scalar_tensor", NULL, 0, type, &number);
+    return eager_pointwise(e, "where", inputs, 3, type);
+}
+
 /* Pads the bias for the memory-efficient kernel, which requires strides that are multiples of eight elements, except
  * the last. */
 static tensor_id aligned_bias(eager *e, tensor_id bias, const extent *scores)
@@ -326,7 +355,7 @@ tensor_id eager_attention(eager *e, tensor_id q, tensor_id k, tensor_id v, tenso
     extent xq = tensor_extent(e, q), xk = tensor_extent(e, k), xv = tensor_extent(e, v), x = xq, scores = xq;
     scores.dims[3] = xk.dims[2];
     if (bias != NO_TENSOR)
-        bias = aligned_bias(e, bias, &scores);
+        bias = aligned_bias(e, as_bias(e, bias, tensor_dtype(e, q)), &scores);
     x.dims[3] = xv.dims[3];
     if (is_flash) { /* The result of flash attention has the layout of the queries. */
         extent_pointwise(&x, &xq, 1);
@@ -499,10 +528,18 @@ static tensor_id repeat_heads(eager *e, tensor_id t, int64_t heads)
     return eager_reshape(e, t, 4, (const int64_t[]){x.dims[0], heads, x.dims[2], x.dims[3]});
 }
 
+/* Returns keys or values, before their heads are repeated where attention shares them. */
+static tensor_id shared_input(eager *e, int i)
+{
+    value_id v = i < e->node->input_count ? e->node->inputs[i] : NO_VALUE;
+    bool is_shared = e->is_stated && v != NO_VALUE && e->shared[v] != NO_VALUE;
+    return is_shared ? eager_tensor_of(e, e->shared[v]) : eager_input_of(e, i);
+}
+
 void lower_onnx_attention(eager *e)
 {
     const node *n = e->node;
-    tensor_id q = eager_input_of(e, 0), k = eager_input_of(e, 1), v = eager_input_of(e, 2), bias = NO_TENSOR;
+    tensor_id q = eager_input_of(e, 0), k = shared_input(e, 1), v = shared_input(e, 2), bias = NO_TENSOR;
     if (n->input_count > 3 && n->inputs[3] != NO_VALUE && !(e->is_stated && e->is_left_out[n->inputs[3]]))
         bias = eager_input_of(e, 3);
     int rank = eager_input_rank(e, 0);

@@ -136,12 +136,12 @@ void lower_clip(eager *e)
         eager_value_is_number(e, n->inputs[2], &high);
     str call = node_attr_string(n, "eager_call", ""); /* of a stated program */
     bool states_bounds = str_starts(call, "hardtanh") || str_starts(call, "relu6");
-    const char *op = str_starts(call, "clamp_max")      ? "clamp_max"
-                     : states_bounds                    ? "hardtanh"
+    const char *op = str_starts(call, "clamp_max")        ? "clamp_max"
+                     : states_bounds                      ? "hardtanh"
                      : node_attr_int(n, "eager_clamp", 0) ? "clamp"
-                     : !has_high                        ? "clamp_min" /* as F.normalize() calls it */
-                     : has_low && low == 0 && high == 6 ? "hardtanh"
-                                                        : "clamp";
+                     : !has_high                          ? "clamp_min" /* as F.normalize() calls it */
+                     : has_low && low == 0 && high == 6   ? "hardtanh"
+                                                          : "clamp";
     if (e->trains && op[0] == 'h' && copies_input(e))
         copy_input(e);
     eager_set_result(e, 0, eager_unary(e, op, eager_input_of(e, 0)));
@@ -420,6 +420,8 @@ static tensor_id softmax_to(eager *e, const char *op, tensor_id t, dtype type)
     extent_contiguous(&x);
     tensor_id made = eager_launch_new(e, op, &t, 1, type, &x);
     eager_count_flops(e, SOFTMAX_FLOPS);
+    if (e->is_stated && type != tensor_dtype(e, t)) /* A cast without effect in the file goes back. */
+        e->out->tensors.items[made].keeps_float = true;
     return made;
 }
 

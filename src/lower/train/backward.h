@@ -88,6 +88,7 @@ void back_cast(backward *b);
 
 void back_mm(backward *b); /* backward_rules_products.c */
 void back_bmm(backward *b);
+void back_baddbmm(backward *b);
 void back_attention(backward *b);
 void back_convolution(backward *b);
 void back_pool(backward *b);

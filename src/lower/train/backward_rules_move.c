@@ -90,8 +90,9 @@ static void find_run(backward *b)
         run->first--;
     while (strcmp(kernels[run->last + 1].op, b->k.op) == 0 && kernels[run->last + 1].inputs[0] == b->k.inputs[0])
         run->last++;
-    run->is_one =
-        is_stated_unbind(b) || strcmp(b->k.op, "split") == 0 || (strcmp(b->k.op, "slice") == 0 && is_chunk(b, run->first, run->last));
+    /* chunk() is one operator; where a program states its calls, only a split is. */
+    run->is_one = is_stated_unbind(b) || strcmp(b->k.op, "split") == 0 ||
+                  (!b->e->is_stated && strcmp(b->k.op, "slice") == 0 && is_chunk(b, run->first, run->last));
 }
 
 /* Gradient of a part: writes it into a tensor of zeros. */
@@ -213,7 +214,7 @@ void back_index_select(backward *b)
 void back_picked(backward *b)
 {
     if (b->k.output_count > 1)
-        give_placed(b, "zeros", "scatter");
+        give_placed(b, "new_zeros", "scatter");
     else
         back_amax(b);
 }

@@ -65,6 +65,21 @@ void back_bmm(backward *b)
     back_give(b, 1, dc);
 }
 
+/* A sum with a batch of products; the products have a factor if the node's rule wrote one. */
+void back_baddbmm(backward *b)
+{
+    eager *e = b->e;
+    const node *product = e->node ? eager_maker_of(e, e->node->inputs[0], "Mul") : NULL;
+    tensor_id a = b->k.inputs[1], c = b->k.inputs[2], dy = b->dy, da = NO_TENSOR, dc = NO_TENSOR;
+    if (back_wants(b, 1))
+        da = back_product_of(e, dy, eager_transpose_last(e, c));
+    if (back_wants(b, 2))
+        dc = back_product_of(e, eager_transpose_last(e, a), dy);
+    back_give(b, 0, dy);
+    back_give(b, 1, product && da != NO_TENSOR ? back_work(e, "mul", &da, 1, tensor_dtype(e, da), 1) : da);
+    back_give(b, 2, product && dc != NO_TENSOR ? back_work(e, "mul", &dc, 1, tensor_dtype(e, dc), 1) : dc);
+}
+
 /* Gradient of attention: five products, because the scores are computed again; the forward pass has two. */
 void back_attention(backward *b)
 {
