@@ -292,7 +292,7 @@ static void convert(const sooth_model *model)
     /* Exported programs have the operators that run; passes recover more in what was written of them. */
     if (layers != layers_again && strcmp(sooth_info_of(model).format, "pt2") == 0) {
         if (sooth_bind(again, &(sooth_options){.skip_passes = RECOVERING}, &error) != SOOTH_OK)
-            broken("what was converted cannot be bound without passes: %s", error.message);
+            broken("the converted file cannot be bound without passes: %s", error.message);
         layers_again = layers_that_compute(again);
     }
     if (a.params != b.params || a.macs != b.macs || a.flops != b.flops || layers != layers_again)
