@@ -71,7 +71,7 @@ static void show_loading(void *context, size_t done, size_t all)
 
 static void show_epoch(void *context, const learn_report *r)
 {
-    static const char *const STAGES[] = {"GPUs apart",  "for new GPUs", "families apart", "families apart",
+    static const char *const STAGES[] = {"GPUs apart",     "for new GPUs",   "families apart", "families apart",
                                          "families apart", "families apart", "networks apart", "all rows"};
     const job *j = context;
     if (j->quiet || !cluster_leads())
@@ -109,8 +109,8 @@ static void write_apart(void *context, const char *why, const example *e, const 
     table_put_csv(apart, r->source);
     text_printf(apart, "%s,%s,%s,%s,%lld,%.6g,%.6g,%u", setting_name(&r->where, SETTING_PRECISION),
                 setting_name(&r->where, SETTING_LAYOUT), setting_name(&r->where, SETTING_RUNTIME),
-                setting_name(&r->where, SETTING_MODE), (long long)r->batch, r->latency_ms, r->latency_ms * exp((double)x->error),
-                (unsigned)((r->graph.len ? e->architecture : r->shape) % 1000));
+                setting_name(&r->where, SETTING_MODE), (long long)r->batch, r->latency_ms,
+                r->latency_ms * exp((double)x->error), (unsigned)((r->graph.len ? e->architecture : r->shape) % 1000));
     for (int i = 0; i < INTERVAL_LEVELS; i++)
         text_printf(apart, ",%.5g", (double)halves[i]);
     for (int i = 0; i < INTERVAL_TRAITS; i++)

@@ -74,8 +74,8 @@ static int run_command(const command *c, int argc, char **argv)
 {
     bool is_set = c->run == dataset_main && argc > 1 && strcmp(argv[1], "make") == 0;
     bool is_training = c->run == gnn_main && argc > 1 && strcmp(argv[1], "train") == 0;
-    int code = cluster_begin(is_set || is_training || c->run == learn_main || c->run == survey_main ||
-                             c->run == sweep_main);
+    int code =
+        cluster_begin(is_set || is_training || c->run == learn_main || c->run == survey_main || c->run == sweep_main);
     return cluster_end(code == SOOTH_OK ? c->run(argc, argv) : code);
 }
 

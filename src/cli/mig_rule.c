@@ -34,13 +34,12 @@ static int read_model(ruling *r, const char *path, gnn_model *to)
 static void add(ruling *r, size_t workload, const char *predictor, sooth_interval memory_mib, const char *profile)
 {
     sooth_mig_planned w = sooth_mig_planned_at(r->args->plan, workload);
-    *(gnn_ruled_row *)ARENA_PUSH(&r->in.arena, &r->rows) =
-        (gnn_ruled_row){.network = w.name,
-                        .predictor = predictor,
-                        .profile = profile,
-                        .choice = w.profile,
-                        .batch = w.batch,
-                        .memory_mib = memory_mib};
+    *(gnn_ruled_row *)ARENA_PUSH(&r->in.arena, &r->rows) = (gnn_ruled_row){.network = w.name,
+                                                                           .predictor = predictor,
+                                                                           .profile = profile,
+                                                                           .choice = w.profile,
+                                                                           .batch = w.batch,
+                                                                           .memory_mib = memory_mib};
 }
 
 /* Sooth predicts the memory of each slice; its row has that of the slice by the rule, or of the whole GPU. */

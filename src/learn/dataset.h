@@ -26,7 +26,7 @@ typedef struct sample_chain {
 typedef struct sample_program {
     sample_chain *chains;
     int32_t chain_count;
-    uint64_t graph; /* work_list.graph */
+    uint64_t graph;  /* work_list.graph */
     sample *samples; /* sorted by group */
     int32_t sample_count;
     int32_t first_of_group[WORK_GROUP_COUNT + 1];

@@ -26,8 +26,8 @@ typedef struct lessons {
     lists seen; /* indices of examples */
     int32_t *apart, apart_count;
     int *stack, *gpu; /* original stack and GPU of each example, because a training hides those it does not see */
-    int8_t *fold; /* Of the example's family; -1: none. */
-    bool goes_on; /* True if the last training continues the one that held out architectures. */
+    int8_t *fold;     /* Of the example's family; -1: none. */
+    bool goes_on;     /* True if the last training continues the one that held out architectures. */
     float *errors;
     double started;
     training_identity identity;
@@ -134,8 +134,8 @@ enum { SETTING_EVERY = 24 };
 static bool is_setting_apart(const example *e)
 {
     const setting *w = &e->row->where;
-    const uint64_t key[] = {e->architecture, (uint64_t)e->gpu, (uint64_t)w->lower.precision, (uint64_t)w->lower.layout,
-                            (uint64_t)w->lower.runtime, (uint64_t)w->lower.mode};
+    const uint64_t key[] = {e->architecture,           (uint64_t)e->gpu,           (uint64_t)w->lower.precision,
+                            (uint64_t)w->lower.layout, (uint64_t)w->lower.runtime, (uint64_t)w->lower.mode};
     return (dataset_hash(0, key, sizeof key) >> 20) % SETTING_EVERY == 0;
 }
 
@@ -409,15 +409,16 @@ static void keep_residual(lessons *l, learn_stage stage, int32_t index, const se
     uint32_t groups;
     interval_class class = seen_class(e, &groups);
     bool gpu_known = net_gpu_known(&l->trainer.net, e->gpu, groups);
-    *r = (residual){.example = index,
-                    .stack = (int16_t)e->stack,
-                    .gpu = (int16_t)(gpu_known ? e->gpu : UNKNOWN),
-                    .model = (uint8_t)interval_model(class, gpu_known),
-                    .stage = (uint8_t)stage,
-                    .set = set_of(why_apart(l, e, stage)),
-                    .is_hidden = is_hidden,
-                    .cluster = e->row->graph.len ? (uint32_t)hash_str(e->row->family) : e->row->shape * 0x9e3779b1u >> 8,
-                    .error = error};
+    *r =
+        (residual){.example = index,
+                   .stack = (int16_t)e->stack,
+                   .gpu = (int16_t)(gpu_known ? e->gpu : UNKNOWN),
+                   .model = (uint8_t)interval_model(class, gpu_known),
+                   .stage = (uint8_t)stage,
+                   .set = set_of(why_apart(l, e, stage)),
+                   .is_hidden = is_hidden,
+                   .cluster = e->row->graph.len ? (uint32_t)hash_str(e->row->family) : e->row->shape * 0x9e3779b1u >> 8,
+                   .error = error};
     interval_traits(sums, &e->row->where, r->traits);
     r->graph = (uint8_t)interval_graph_of(seen_graph(seen, e), r->traits);
 }

@@ -193,7 +193,8 @@ conv_times conv_by_cudnn(const conv_constants *c, const conv_gpu *g, const conv_
 
 enum { FLOAT_BYTES = 4 };
 
-window_times conv_pool_by_framework(const conv_constants *c, const conv_gpu *g, double inputs, double outputs, double taps)
+window_times conv_pool_by_framework(const conv_constants *c, const conv_gpu *g, double inputs, double outputs,
+                                    double taps)
 {
     double bytes = FLOAT_BYTES * (inputs + 2 * outputs), launch_s = c->cublas.launch_us * 1e-6; /* results and places */
     double forward = c->pool_bytes * bytes / g->bytes_s + c->pool_tap * taps / g->vector_flops_s;

@@ -86,7 +86,8 @@ typedef struct window_times {
     double forward_ms, backward_ms;
 } window_times;
 /* Pooling in fp32. `taps` is the number of outputs times the elements of their windows. */
-window_times conv_pool_by_framework(const conv_constants *c, const conv_gpu *g, double inputs, double outputs, double taps);
+window_times conv_pool_by_framework(const conv_constants *c, const conv_gpu *g, double inputs, double outputs,
+                                    double taps);
 /* Local response normalization of this many elements. */
 window_times conv_norm_by_framework(const conv_constants *c, const conv_gpu *g, double elements);
 

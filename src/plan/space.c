@@ -101,7 +101,7 @@ static void add_value(space_reader *r, space_choice *c, str value)
 /* Parses FIRST:LAST:STEP; returns false if the value is not numbers with colons. */
 static bool add_range(space_reader *r, space_choice *c, str range)
 {
-    double ends[3];
+    double ends[3] = {0};
     str rest = range;
     int count = 0;
     for (; rest.len && count < 3; count++)

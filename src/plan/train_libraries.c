@@ -235,7 +235,7 @@ static void replace_windows(sooth_train *t, const sooth_prediction *p, const tra
         if (!is_pool && !is_response_norm(l))
             continue;
         window_times by = is_pool ? conv_pool_by_framework(&c->constants, &c->gpu, elements_of(&x), elements_of(&y),
-                                                      (double)k.flops / (double)k.repeat)
+                                                           (double)k.flops / (double)k.repeat)
                                   : conv_norm_by_framework(&c->constants, &c->gpu, elements_of(&x));
         is_done[k.layer] = true;
         l->forward_ms = by.forward_ms * (double)k.repeat;

@@ -30,7 +30,8 @@ size_t weights_size(const weights_header *h)
     size_t names = ((size_t)h->stack_count + h->gpu_count) * WEIGHTS_NAME;
     size_t marks = (size_t)h->stack_count + h->gpu_count * (1 + (size_t)WORK_UNITS + VIEW_NUMBERS) + h->op_count;
     marks += h->gpu_count * net_op_words((int)h->op_count);
-    size_t floats = marks + 2 * at.count + (size_t)RANGE_FLOATS * 2 + interval_floats((int)h->stack_count, (int)h->gpu_count);
+    size_t floats =
+        marks + 2 * at.count + (size_t)RANGE_FLOATS * 2 + interval_floats((int)h->stack_count, (int)h->gpu_count);
     size_t forests = h->forest_count * sizeof(forest) + h->tree_count * sizeof(forest_tree);
     size_t numbers = (size_t)h->seen_count + h->chain_count + h->graph_count;
     floats += FOREST_FLOATS;

@@ -25,9 +25,9 @@ enum {
     MOST_PAIRS = 64,
     MOST_WAITING = 1024, /* waiting requests; further ones get status 503 */
     MOST_CONNECTIONS = 4096,
-    IDLE_S = 20,          /* seconds without data before a connection is closed */
-    MOST_UPLOAD_S = 120,  /* seconds for a whole body */
-    BODIES_IN_FLIGHT = 4, /* Limit on the bodies of all requests together, in units of the largest body. */
+    IDLE_S = 20,           /* seconds without data before a connection is closed */
+    MOST_UPLOAD_S = 120,   /* seconds for a whole body */
+    BODIES_IN_FLIGHT = 4,  /* Limit on the bodies of all requests together, in units of the largest body. */
     SMALL_BODY = 64 << 10, /* bytes that a body may have beyond that limit, so that large uploads refuse no question */
     STOP_S = 10,
     PEER_ROOM = 64,
@@ -346,8 +346,8 @@ static bool add_body(exchange *x, const char *bytes, size_t size)
         return false;
     x->bytes_in += size;
     x->is_too_large = x->is_too_large || x->bytes_in > most;
-    x->is_crowded = x->is_crowded || (before + size > SMALL_BODY &&
-                                      atomic_load(&s->body_bytes) + size > BODIES_IN_FLIGHT * most);
+    x->is_crowded =
+        x->is_crowded || (before + size > SMALL_BODY && atomic_load(&s->body_bytes) + size > BODIES_IN_FLIGHT * most);
     if (x->is_too_large || x->is_crowded) {
         free_body(x);
         return x->bytes_in <= 2 * most;

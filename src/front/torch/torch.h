@@ -288,5 +288,6 @@ const torch_op *torch_ops_recurrent(size_t *count);
 const torch_op *torch_ops_fused(size_t *count);
 const torch_op *torch_ops_special(size_t *count);
 const torch_op *torch_ops_composed(size_t *count);
+const torch_op *torch_ops_reduced(size_t *count);
 
 #endif

@@ -18,9 +18,10 @@ torch torch_start(sooth_model *model)
     t.arena = model->net.arena;
     t.ops = ARENA_ARRAY(t.arena, const torch_op *, SLOTS);
     t.ops_mask = SLOTS - 1;
-    static const torch_op *(*const tables[])(size_t *) = {
-        torch_ops_nn,     torch_ops_math,      torch_ops_shape, torch_ops_copy,    torch_ops_create,  torch_ops_index,
-        torch_ops_window, torch_ops_recurrent, torch_ops_fused, torch_ops_special, torch_ops_composed};
+    static const torch_op *(*const tables[])(size_t *) = {torch_ops_nn,      torch_ops_math,      torch_ops_shape,
+                                                          torch_ops_copy,    torch_ops_create,    torch_ops_index,
+                                                          torch_ops_window,  torch_ops_recurrent, torch_ops_fused,
+                                                          torch_ops_special, torch_ops_composed,  torch_ops_reduced};
     for (size_t i = 0; i < sizeof tables / sizeof *tables; i++) {
         size_t count;
         const torch_op *ops = tables[i](&count);

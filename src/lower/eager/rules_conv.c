@@ -314,8 +314,8 @@ static tensor_id through_map(eager *e)
     const node *turn = eager_reader_of(e, v);
     int32_t count = 0;
     const int64_t *perm = turn && node_is(turn, "Transpose") ? node_attr_ints(turn, "perm", &count) : NULL;
-    if (!e->trains || e->is_stated || !perm || count != 4 || memcmp(perm, TO_MAP, sizeof TO_MAP) != 0 || eager_input_rank(e, 0) != 4 ||
-        e->of_value[turn->outputs[0]] == NO_TENSOR)
+    if (!e->trains || e->is_stated || !perm || count != 4 || memcmp(perm, TO_MAP, sizeof TO_MAP) != 0 ||
+        eager_input_rank(e, 0) != 4 || e->of_value[turn->outputs[0]] == NO_TENSOR)
         return eager_input_of(e, 0);
     return eager_permute(e, e->of_value[turn->outputs[0]], BACK);
 }

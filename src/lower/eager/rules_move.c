@@ -236,9 +236,8 @@ void lower_gather(eager *e)
     tensor_id inputs[2] = {t, index};
     /* nn.Embedding: rows of a stored table by indices that are computed or given. */
     bool is_embedding =
-        node_attr_int(e->node, "eager_embedding", 0) ||
-        (axis == 0 && from.rank == 2 && tensor_at(e, t)->is_weight && !e->is_static[e->node->inputs[1]] &&
-         !e->is_stated);
+        node_attr_int(e->node, "eager_embedding", 0) || (axis == 0 && from.rank == 2 && tensor_at(e, t)->is_weight &&
+                                                         !e->is_static[e->node->inputs[1]] && !e->is_stated);
     eager_set_result(e, 0,
                      eager_launch_new(e, is_embedding ? "embedding" : "index", inputs, 2, tensor_dtype(e, t), &x));
 }

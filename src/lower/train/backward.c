@@ -53,7 +53,8 @@ static tensor_id sum_to(eager *e, tensor_id t, const extent *x)
 static bool is_merged(const backward *b, tensor_id to, int64_t from)
 {
     extent x = tensor_extent(b->e, to);
-    return !b->e->is_stated && tensor_at(b->e, to)->is_weight && b->from[to] != from && extent_elements(&x) <= LOWER_LARGEST_MERGED;
+    return !b->e->is_stated && tensor_at(b->e, to)->is_weight && b->from[to] != from &&
+           extent_elements(&x) <= LOWER_LARGEST_MERGED;
 }
 
 void back_give(backward *b, int i, tensor_id gradient)
