@@ -7,9 +7,9 @@ static void give_up(torch_call *c)
 }
 
 /* A type that is given is usually that of another tensor, and not PyTorch's default. */
-static void note_type(torch_call *c, int type_at)
+static void note_type(torch_call *c)
 {
-    bool is_given = torch_arg_dtype(c, type_at, DT_UNKNOWN) != DT_UNKNOWN;
+    bool is_given = torch_arg_dtype(c, 1, DT_UNKNOWN) != DT_UNKNOWN;
     if (c->torch->is_exact && is_given && c->results[0].kind == TORCH_TENSOR)
         torch_mark(c->torch, c->results[0].tensor, "eager_typed");
 }
@@ -23,7 +23,7 @@ static void rule_filled(torch_call *c)
         give_up(c);
     else
         torch_return(c, torch_filled(c->torch, dims, rank, ones, torch_arg_dtype(c, 1, DT_FLOAT32)));
-    note_type(c, 1);
+    note_type(c);
 }
 
 static void rule_full(torch_call *c)
@@ -35,7 +35,6 @@ static void rule_full(torch_call *c)
         give_up(c);
     else
         torch_return(c, torch_filled(c->torch, dims, rank, torch_arg_real(c, 1, 0), torch_arg_dtype(c, 2, natural)));
-    note_type(c, 2);
 }
 
 /* zeros_like, new_zeros …: type and shape of the first argument, unless given. */

@@ -197,16 +197,50 @@ static value_id other_of_call(const eager *e)
     return v;
 }
 
+/* True for arange(n).float(), perhaps viewed or shifted; other integers usually become the type of another tensor. */
+static bool counts_positions(const eager *e)
+{
+    enum { MOST_STEPS = 8 };
+    const node *n = e->is_stated ? eager_maker_of(e, e->node->inputs[0], NULL) : NULL;
+    for (int i = 0; n && i < MOST_STEPS; i++) {
+        str call = node_attr_string(n, "eager_call", "");
+        if (str_is(call, "arange"))
+            return true;
+        bool goes_on =
+            str_is(call, "unsqueeze") || str_is(call, "expand") || str_is(call, "view") || str_is(call, "add");
+        n = goes_on ? eager_maker_of(e, n->inputs[0], NULL) : NULL;
+    }
+    return false;
+}
+
+/* Returns x of a program's second x.float(). A cast without effect in the file renames x, so the second reads the first. */
+static tensor_id twice_cast(eager *e)
+{
+    const node *first = e->is_stated ? eager_maker_of(e, e->node->inputs[0], "Cast") : NULL;
+    if (!first || e->net->values.items[first->inputs[0]].dtype != e->net->values.items[first->outputs[0]].dtype)
+        return NO_TENSOR;
+    tensor_id x = eager_tensor_of(e, first->inputs[0]);
+    return eager_is_low(tensor_dtype(e, x)) && tensor_dtype(e, eager_input_of(e, 0)) == DT_FLOAT32 ? x : NO_TENSOR;
+}
+
 void lower_cast(eager *e)
 {
     tensor_id x = eager_input_of(e, 0);
     dtype to = e->net->values.items[e->node->outputs[0]].dtype, from = tensor_dtype(e, x);
     if (!dtype_is_float(to) || !dtype_is_float(from)) {
-        eager_set_result(e, 0, eager_cast(e, x, dtype_is_float(to) ? e->weight_dtype : to));
+        dtype real = counts_positions(e) ? DT_FLOAT32 : e->weight_dtype;
+        eager_set_result(e, 0, eager_cast(e, x, dtype_is_float(to) ? real : to));
         return;
     }
     if (e->is_stated && node_attr_int(e->node, "eager_exact", 0)) {
         eager_set_result(e, 0, eager_cast(e, x, to));
+        return;
+    }
+    tensor_id source = twice_cast(e);
+    if (source != NO_TENSOR) {
+        x = eager_cast(e, source, DT_FLOAT32);
+        e->out->tensors.items[x].keeps_float = true;
+        eager_set_result(e, 0, x);
         return;
     }
     value_id like = other_of_call(e);
