@@ -3,6 +3,7 @@
 #include "base/threads.h"
 #include "graph/infer.h"
 #include "memory/lifetime.h"
+#include "predict/limits.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -23,13 +24,24 @@ static int by_order(const void *a, const void *b)
     return (x->index > y->index) - (x->index < y->index);
 }
 
+/* True if Winograd's algorithm could run the kernel. Which algorithm runs takes too long to find out here. */
+static bool may_be_winograd(const work *w)
+{
+    return w->product_dtype == DT_FLOAT32 && (w->group == WORK_CONV || w->group == WORK_CONV_BACKWARD);
+}
+
 sample_time sample_features(const dataset *d, const example *e, const sample *s, float features[FEATURE_COUNT])
 {
     work w;
     kernels_get(d->kernels, (kernel_number){s->work, s->place}, &w);
     ideal_time ideal = ideal_of(&w, e->view);
     features_of(&w, e->view, &ideal, features);
-    return (sample_time){(float)ideal.steady_us, (float)ideal.memory_us};
+    return (sample_time){.compute_us = (float)ideal.steady_us,
+                         .memory_us = (float)ideal.memory_us,
+                         .least_us =
+                             (float)limits_least_us(&w, &ideal, e->view, e->program->bytes, may_be_winograd(&w)),
+                         /* Even if the example hides its GPU: the GPU ran the kernel, however slow. */
+                         .most_us = (float)limits_most_us(&w, &ideal, true)};
 }
 
 static int by_sample(const void *a, const void *b)
@@ -90,6 +102,7 @@ static sample_program *make_program(const work_list *list, const program *from, 
     memcpy(p->chains, chains, chains_bytes);
     for (int32_t i = 0; i < count; i++) {
         p->host_count[list->items[i].group] += (float)list->items[i].count;
+        p->bytes += list->items[i].bytes * list->items[i].count;
         int32_t at = places[i].index;
         p->samples[i] = (sample){.work = numbers[at].work, .place = numbers[at].place};
     }
@@ -417,7 +430,7 @@ static uint64_t hash_example(uint64_t h, const dataset *d, const example *e)
         kernel_head head = sample_head(d, s);
         sample_time t = sample_features(d, e, s, features);
         const uint32_t kernel[] = {(uint32_t)head.op, head.group, head.kin};
-        const float sizes[] = {sample_count(d, s), t.compute_us, t.memory_us};
+        const float sizes[] = {sample_count(d, s), t.compute_us, t.memory_us, t.least_us, t.most_us};
         h = dataset_hash(h, kernel, sizeof kernel);
         h = dataset_hash(h, sizes, sizeof sizes);
         h = dataset_hash(h, features, sizeof features);

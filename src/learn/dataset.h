@@ -31,6 +31,7 @@ typedef struct sample_program {
     int32_t sample_count;
     int32_t first_of_group[WORK_GROUP_COUNT + 1];
     float host_count[WORK_GROUP_COUNT]; /* launches by group */
+    double bytes;                       /* of all kernels */
 } sample_program;
 
 typedef struct example {
@@ -79,11 +80,12 @@ static inline float sample_count(const dataset *d, const sample *s)
 {
     return kernels_count(d->kernels, s->place);
 }
-/* Roofline time of one run at the base clock. */
+/* Roofline time of one run at the base clock, and the limits of its time. */
 typedef struct sample_time {
     float compute_us, memory_us;
+    float least_us, most_us;
 } sample_time;
-/* Computes the features and the roofline time on the device of `e`. */
+/* Computes the features and the times on the device of `e`. */
 sample_time sample_features(const dataset *d, const example *e, const sample *s, float features[FEATURE_COUNT]);
 
 /* Builds examples from every usable row, on all cores. Rows that cannot be lowered get a `reason`. `progress` may be

@@ -20,13 +20,13 @@ typedef struct shard {
     uint32_t salt;        /* seed that selects the kernels with a hidden operator */
     uint32_t op_limit;    /* share of these kernels, times 2^32 */
     double huber, pair_weight;
-    float *gradient; /* NULL: forward pass only */
-    float *errors;   /* log(predicted / measured); may be NULL */
+    float *gradient;     /* NULL: forward pass only */
+    float *errors;       /* log(predicted / measured); may be NULL */
     interval_sums *sums; /* what intervals depend on, by example; may be NULL */
     double loss;
     bool has_no_memory;
     /* Totals in microseconds, by example. */
-    double *device_us, *latency_us;
+    double *device_us, *latency_us, *least_us;
     float *slope;                         /* derivative of the loss by the example's device time */
     sample_time *times[WORK_GROUP_COUNT]; /* times of kernels, in the order of the forward pass */
 } shard;
@@ -151,10 +151,12 @@ static void add_times(const shard *s, int g, const float *heads)
         for (int32_t k = e->program->first_of_group[g]; k < e->program->first_of_group[g + 1];
              k++, t++, heads += HEADS) {
             float count = sample_count(s->data, &e->program->samples[k]);
-            double us = sample_us(t, heads, &most) * count;
+            double us = sample_us(t, heads, &most);
             if (e->corrections && e->corrections[k] != 0)
                 us *= exp((double)e->corrections[k]);
+            us = fmin(us, (double)t->most_us) * count;
             s->device_us[i] += us;
+            s->least_us[i] += (double)(t->least_us * count);
             if (s->sums)
                 add_sums(&s->sums[i], &e->program->samples[k], g, us,
                          (double)(fmaxf(t->compute_us, t->memory_us) * count));
@@ -180,6 +182,9 @@ static void finish_examples(shard *s)
             host += e->program->host_count[g] * exp((double)w[at->group_host + (size_t)g]);
         host *= each;
         double fixed = exp((double)w[at->stack_fixed + stack]);
+        /* Predictions take what kernels lack below their floors from the other kernels, so their sum alone is limited. */
+        bool is_least = s->device_us[i] < s->least_us[i];
+        s->device_us[i] = fmax(s->device_us[i], s->least_us[i]);
         double joint = net_smooth_max(s->device_us[i], host);
         s->latency_us[i] = joint + fixed + e->timer_us;
         double error = log(s->latency_us[i] / e->latency_us), scaled = error / s->huber;
@@ -197,7 +202,7 @@ static void finish_examples(shard *s)
                                                                                 * latency */
         double device_part = pow(s->device_us[i] / joint, OVERLAP_POWER - 1);
         double host_part = pow(host / joint, OVERLAP_POWER - 1) * slope;
-        s->slope[i] = (float)(slope * device_part);
+        s->slope[i] = is_least && slope > 0 ? 0 : (float)(slope * device_part);
         s->gradient[at->stack_fixed + stack] += (float)(slope * fixed);
         s->gradient[at->stack_host + stack] += (float)(host_part * host);
         s->gradient[at->gpu_host + gpu] += (float)(host_part * host);
@@ -270,8 +275,11 @@ static void slope_heads(const shard *s, int g, float *heads)
             t += (ptrdiff_t)2 * count;
             continue;
         }
-        for (int32_t k = e->program->first_of_group[g]; k < e->program->first_of_group[g + 1]; k++, t++, heads += HEADS)
-            slope_numbers(t, &most, heads, s->slope[i] * sample_count(s->data, &e->program->samples[k]));
+        for (int32_t k = e->program->first_of_group[g]; k < e->program->first_of_group[g + 1];
+             k++, t++, heads += HEADS) {
+            bool is_most = s->slope[i] < 0 && sample_us(t, heads, &most) > (double)t->most_us;
+            slope_numbers(t, &most, heads, is_most ? 0 : s->slope[i] * sample_count(s->data, &e->program->samples[k]));
+        }
     }
 }
 
@@ -495,15 +503,16 @@ static bool run_shard(shard *s)
         samples += n;
     }
     float *room =
-        malloc((floats + count) * sizeof(float) + count * 2 * sizeof(double) + samples * sizeof(sample_time) + 1);
+        malloc((floats + count) * sizeof(float) + count * 3 * sizeof(double) + samples * sizeof(sample_time) + 1);
     if (!room)
         return false;
     double *doubles = (double *)(void *)room; /* doubles come first, for alignment */
     s->device_us = doubles;
     s->latency_us = doubles + count;
-    sample_time *times = (sample_time *)(void *)(doubles + 2 * count);
+    s->least_us = doubles + 2 * count;
+    sample_time *times = (sample_time *)(void *)(doubles + 3 * count);
     float *next = (float *)(void *)(times + samples);
-    memset(doubles, 0, 2 * count * sizeof(double));
+    memset(doubles, 0, 3 * count * sizeof(double));
     if (s->sums)
         memset(s->sums, 0, count * sizeof *s->sums);
     s->slope = take(&next, count);

@@ -290,6 +290,7 @@ void answer_set_level(sooth_prediction *answer, int percent)
     sooth_prediction_totals *t = &answer->totals;
     t->interval_percent = percent;
     t->latency_ms = widened(t->latency_ms, answer->times->widths[interval_level(percent)]);
+    t->latency_ms.low = fmax(t->latency_ms.low, fmin(answer->times->least_ms, t->latency_ms.value));
     t->energy_j = answer_at_level(answer, t->energy_j);
     t->power_w = answer_at_level(answer, t->power_w);
     t->power_w.high = fmax(t->power_w.value, fmin(t->power_w.high, t->power_limit_w));

@@ -1,6 +1,7 @@
 /* predict.c: predicts the time of a program: the distinct kernels of each group through its network, then the host,
  * then the interval. */
 #include "base/nearest.h"
+#include "predict/limits.h"
 #include "predict/relatives.h"
 #include "predict/slice.h"
 #include "predict/weights.h"
@@ -47,77 +48,6 @@ static void scale_time(work_time *t, double factor)
 static size_t group_floats(work_group g, size_t count)
 {
     return net_pass_floats(g, count) + net_group_shape(g).first;
-}
-
-/* Bytes that a kernel moves to and from memory. Inputs that the cache still holds from their last use are not read
- * from memory. Weights always are, because a pass reads them once. */
-static double traffic_of(const work *w, const device_view *view)
-{
-    float nearest = fminf(w->reuse[0], w->reuse[1]);
-    double held = nearest <= view->l2_log2 ? fmin(view->l2_bytes, w->bytes - w->weight_bytes) : 0;
-    return w->bytes - held;
-}
-
-/* True if the kernel touches all of its counted bytes. Batched experts read part of their matrices, attention may
- * read a window of its keys, and lookups read part of their table. */
-static bool touches_all(const work *w)
-{
-    switch (w->group) {
-    case WORK_PRODUCT:
-        return w->gemm[0] <= 1;
-    case WORK_ATTENTION:
-    case WORK_MOVE:
-    case WORK_OTHER:
-        return false;
-    default:
-        return true;
-    }
-}
-
-/* Winograd's algorithm multiplies less than the counted FLOPs. */
-static bool is_winograd(const work *w, const algorithm *chosen)
-{
-    return w->product_dtype == DT_FLOAT32 && chosen->blocks > 0 && chosen->name &&
-           strncmp(chosen->name, "Winograd", strlen("Winograd")) == 0;
-}
-
-/* The physical floor of a kernel: its FLOPs at the peak of its unit, its bytes at the bandwidth, and a launch. The
- * compute time of kernels without products is a guess and does not count. */
-static double least_us(const work *w, const work_time *t, const device_view *view, double pass_bytes)
-{
-    const ideal_time *ideal = &t->ideal;
-    static const double START_US = 1, CACHES = 8, WINOGRAD = 1 / 2.25;
-    double least = fmax(w->macs > 0 ? (is_winograd(w, &t->algorithm) ? WINOGRAD : 1) * ideal->compute_us : 0, START_US);
-    /* A pass that touches far more than the cache must read its weights from memory. */
-    if (w->gemm[0] == 1 && pass_bytes > CACHES * view->l2_bytes)
-        least = fmax(least, w->weight_bytes / view->bandwidth_b_s * 1e6);
-    return touches_all(w) ? fmax(least, traffic_of(w, view) / view->bandwidth_b_s * 1e6) : least;
-}
-
-/* Upper bound on the time of convolutions and attention unlike any that were measured, as a multiple of the roofline
- * plus some microseconds. `gpu_ran_kind` relaxes it, because measured kernels may be slow: up to 440 times the
- * roofline for depthwise convolutions in 16 bits with large windows, and 1,200 times for gradients of short ones.
- * Other kernels have net_bounds(). */
-static double most_us(const work *w, const ideal_time *ideal, bool gpu_ran_kind)
-{
-    double ideal_us = ideal->compute_us + ideal->memory_us;
-    switch (w->group) {
-    case WORK_ATTENTION:
-        return 40 * ideal_us + 60;
-    case WORK_DEPTHWISE:
-        if (w->product_dtype == DT_FLOAT32) /* Longer kernels get nearer to the roofline. */
-            return 25 * fmin(ideal_us, 100) + 12 * fmax(ideal_us - 100, 0) + 400;
-        return gpu_ran_kind ? INFINITY : 60 * ideal_us + 50;
-    case WORK_CONV:
-        return gpu_ran_kind ? 30 * ideal_us + 80 : 20 * ideal_us + 40;
-    case WORK_GROUPED:
-        return gpu_ran_kind ? INFINITY : 20 * ideal_us + 40;
-    case WORK_CONV_BACKWARD:
-    case WORK_DEPTHWISE_BACKWARD:
-        return gpu_ran_kind ? INFINITY : 15 * ideal_us + 60;
-    default:
-        return INFINITY;
-    }
 }
 
 /* Indices of the stack and the GPU in the network's embeddings. */
@@ -213,7 +143,7 @@ static void time_like(const section *s, int gpu, const device_view *like, const 
         if (trees)
             scale_time(t, exp((double)forest_correction(&v->forests, trees, pass.input + i * KERNEL_WIDTH, stack,
                                                         net_op(n, w->op))));
-        double down = most_us(w, &t->ideal, gpu != UNKNOWN) / t->device_us;
+        double down = limits_most_us(w, &t->ideal, gpu != UNKNOWN) / t->device_us;
         if (down < 1)
             scale_time(t, down);
     }
@@ -283,6 +213,13 @@ static void time_section(const section *s, work_unit unit, bool is_known, const 
     arena_rewind(a, mark);
 }
 
+/* Winograd's algorithm multiplies less than the counted FLOPs. */
+static bool is_winograd(const work *w, const algorithm *chosen)
+{
+    return w->product_dtype == DT_FLOAT32 && chosen->blocks > 0 && chosen->name &&
+           strncmp(chosen->name, "Winograd", strlen("Winograd")) == 0;
+}
+
 /* Raises kernels to their physical lower bounds. Where networks were measured, their sums are known better than the
  * parts: the other kernels become shorter by the same total, but not below their own bounds. */
 static void keep_floors(const work_list *list, const device_view *view, double pass_bytes, bool is_measured,
@@ -290,7 +227,8 @@ static void keep_floors(const work_list *list, const device_view *view, double p
 {
     double missing_us = 0, spare_us = 0;
     for (int32_t i = 0; i < list->count; i++) {
-        times[i].least_us = least_us(&list->items[i], &times[i], view, pass_bytes);
+        times[i].least_us = limits_least_us(&list->items[i], &times[i].ideal, view, pass_bytes,
+                                            is_winograd(&list->items[i], &times[i].algorithm));
         double above = times[i].device_us - times[i].least_us;
         *(above < 0 ? &missing_us : &spare_us) += fabs(above) * list->items[i].count;
     }
@@ -369,10 +307,8 @@ static void join(joint_time *j)
 /* Shortens kernels in proportion to their time above the physical floors. */
 void prediction_limit(prediction *p, const prediction *other)
 {
-    double least_ms = 0;
-    for (int32_t i = 0; i < p->kernel_count; i++)
-        least_ms += fmin(p->kernels[i].figures->least_us, p->kernels[i].device_us) * p->kernels[i].runs / 1e3;
-    double device = fmin(p->device_ms, fmax(other->device_ms, least_ms)), host = fmin(p->host_ms, other->host_ms);
+    double least_ms = p->least_ms, device = fmin(p->device_ms, fmax(other->device_ms, least_ms));
+    double host = fmin(p->host_ms, other->host_ms);
     double fixed = fmin(p->fixed_ms, other->fixed_ms);
     joint_time j = {.device_ms = device, .host_ms = host, .fixed_ms = fixed};
     join(&j);
@@ -392,7 +328,7 @@ void prediction_limit(prediction *p, const prediction *other)
         p->figures[i].host_us *= host / p->host_ms;
     double shrinks = j.latency_ms / p->latency_ms;
     p->latency_ms = j.latency_ms;
-    p->low_ms *= shrinks;
+    p->low_ms = fmax(p->low_ms * shrinks, fmin(least_ms, j.latency_ms));
     p->high_ms *= shrinks;
     p->device_ms = device;
     p->host_ms = host;
@@ -436,7 +372,7 @@ static kernel_figures figures_of_work(const work *w, const work_time *from, cons
         .memory_us = from->ideal.memory_us,
         .peak_flops = from->ideal.peak_flops,
         .least_us = from->least_us,
-        .traffic_bytes = traffic_of(w, view),
+        .traffic_bytes = limits_traffic(w, view),
         .algorithm = chosen->name,
         .reason = chosen->reason,
         .tile_m = chosen->tile_m,
@@ -741,6 +677,10 @@ static void write_kernels(timing *t, prediction *r)
                                                .figures = &figures[of]};
     }
     r->kernel_count = p->kernels.count;
+    for (int32_t i = 0; i < r->kernel_count; i++) {
+        const kernel_time *k = &r->kernels[i];
+        r->least_ms += fmin(k->figures->least_us, k->device_us) * k->runs / 1e3;
+    }
 }
 
 /* Sums the time of kernels at the end of sequences that training did not see. */
@@ -795,7 +735,7 @@ static void write_interval(timing *t, prediction *r)
     }
     for (int i = 0; i < INTERVAL_LEVELS; i++)
         r->widths[i] = halves[INTERVAL_90] > 0 ? halves[i] / halves[INTERVAL_90] : 1;
-    r->low_ms = r->latency_ms * exp(-halves[INTERVAL_90]);
+    r->low_ms = fmax(r->latency_ms * exp(-halves[INTERVAL_90]), fmin(r->least_ms, r->latency_ms));
     r->high_ms = r->latency_ms * exp(halves[INTERVAL_90]);
 }
 

@@ -59,6 +59,7 @@ extern const int INTERVAL_PERCENT[INTERVAL_LEVELS]; /* Levels of intervals, asce
 
 typedef struct prediction {
     double latency_ms, low_ms, high_ms; /* Latency of one pass or step, with its 90 % interval. */
+    double least_ms;                    /* Sum of the physical floors of the kernels; no interval reaches below. */
     double widths[INTERVAL_LEVELS];     /* Widths of the other levels as multiples of that of 90 %, as logarithms. */
     double device_ms, host_ms;          /* Sums over the kernels. */
     double unknown_share;               /* Share of device time in kernels without a rule. */
