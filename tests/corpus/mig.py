@@ -21,6 +21,7 @@ import tempfile
 import corpus
 
 MOST_ERROR = 10  # percent, mean, held-out rows
+MOST_MEMORY_ERROR = 4  # percent, mean
 LEAST_FOUND = 95  # percent of the workloads
 # If the source table has nominal figures, data/mig.txt has those of public listings: memory and multiprocessors.
 LISTED = {("B200 180GB", None), ("H200 141GB", "1g.35gb")}
@@ -73,7 +74,7 @@ def read_rows(folder, report):
     report.check(labels.returncode == 0 and done.returncode == 0 and not json.loads(done.stdout)["skipped"], "rows: read and predicted",
                  [labels.stderr, done.stderr])
     with gzip.open(folder / "mig.csv.gz", "rt", newline="") as given, open(folder / "out.csv", newline="") as answers:
-        return [{**row, **{key: answer[key] for key in answer if key.startswith("latency_ms_")}}
+        return [{**row, **{key: answer[key] for key in answer if key.startswith(("latency_ms_", "memory_mib_"))}}
                 for row, answer in zip(csv.DictReader(given), csv.DictReader(answers))]
 
 
@@ -110,6 +111,14 @@ def accuracy(report, rows):
         report.say(f"    {source} {mode}: {len(errors)} rows, MAPE {statistics.mean(errors):.2f} %, worst {max(errors):.1f} %")
     mean = statistics.mean(error_of(row) for row in apart)
     report.check(mean <= MOST_ERROR, f"latency: mean error of rows kept apart at most {MOST_ERROR} %", [f"{mean:.2f} %"])
+
+
+def memory(report, rows):
+    """With the software that ran. Framebuffer in use, as DCGM counts it, contains the context."""
+    errors = sorted(100 * abs(float(row["memory_mib_pred"]) / float(row["memory_mib"]) - 1) for row in rows if row["memory_mib"])
+    mean, median = statistics.mean(errors), statistics.median(errors)
+    report.say(f"memory of slices: {len(errors)} rows, mean error {mean:.1f} %, median {median:.1f} %")
+    report.check(mean <= MOST_MEMORY_ERROR, f"memory: mean error at most {MOST_MEMORY_ERROR} %", [f"{mean:.2f} %"])
 
 
 def order(report, found):
@@ -209,6 +218,7 @@ def main():
         rows = read_rows(pathlib.Path(folder), report)
     found = workloads_of(rows)
     accuracy(report, rows)
+    memory(report, rows)
     order(report, found)
     best_profiles(report, found)
     report.page("doc/accuracy.md")
