@@ -166,8 +166,10 @@ def check_decoding(directory):
         rows = strict_json(sooth(config, "--gpu", "l40s,h100-sxm5-80gb,b200-sxm-180gb,a100-sxm4-80gb", "--batch", ",".join(map(str, batches)), "--seq", "1",
                                  "--past", "512", "--runtime", "engine", "--precision", "bf16", "--format", "json", *stack))
         times = {(row["gpu"], row["batch"]): row["latency_ms"]["value"] for row in rows}
+        # cuBLAS itself jumps: on an H100, vLLM's products with 64 rows are up to 28 % slower than with 65 (aiconfigurator_gemm_other).
+        most = 1.2 if stack else 1.1
         wrong = [(gpu, a, times[gpu, a], b, times[gpu, b]) for gpu in {g for g, _ in times} for a, b in zip(batches, batches[1:])
-                 if times[gpu, a] > 1.1 * times[gpu, b]]
+                 if times[gpu, a] > most * times[gpu, b]]
         check(f"a step of decoding {' '.join(stack)}: a larger batch is not faster", wrong)
         check(f"a step of decoding {' '.join(stack)}: weights are read no faster than memory does",
               [(row["gpu"], row["utilization"]["dram"]) for row in rows if row["batch"] == 1 and row["utilization"]["dram"] > 103])

@@ -4,6 +4,7 @@
  * fp8, products of activations and weights read 8-bit operands, and maps of int8 stay in 8 bits; everything else runs
  * in fp16. Not modelled: choices that an engine makes by timing kernels. */
 #include "lower/fused/engine.h"
+#include "lower/aten.h"
 
 #include "graph/infer.h"
 #include "graph/ops.h"
@@ -260,9 +261,11 @@ static bool appends_to_cache(const engine *e, int32_t number)
     return false;
 }
 
+/* True for what an engine computes once, when it is built. */
 static bool is_constant(const engine *e, const kernel *k)
 {
-    bool all = k->input_count > 0;
+    const aten_op *op = k->input_count > 0 ? NULL : aten_find(k->op);
+    bool all = k->input_count > 0 || (op && op->flags & RECOMPUTED);
     for (int i = 0; i < k->input_count; i++)
         all &= e->is_constant[storage_of(e, k->inputs[i])];
     return all;
