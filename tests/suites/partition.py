@@ -15,7 +15,7 @@ import tempfile
 
 TOP = pathlib.Path(__file__).resolve().parent.parent.parent
 BUILD = pathlib.Path(os.environ.get("SOOTH_BUILD") or TOP / "build")
-PYTHON = os.environ.get("SOOTH_TORCH_PYTHON", sys.executable)
+PYTHON = os.environ.get("SOOTH_TORCH_PYTHON") or sys.executable
 NETWORKS = ["alexnet", "resnet18", "densenet121", "mobilenet_v2", "vit_b_16", "convnext_tiny"]
 BATCH = 2
 TOLERANCE = 0.03
