@@ -2,9 +2,9 @@
 """Trains the graph networks of `sooth gnn` on measured and on predicted labels, scores them beside Sooth's predictor, the roofline and a
 regression on the same rows, and writes the tables of doc/dippm.md.
 
-    compare_gnn.py [--seconds N] [--apart CSV] [--only PATTERN] [--work FOLDER] [--tables]
+    compare_gnn.py [--seconds N | --epochs N] [--apart CSV] [--only PATTERN] [--work FOLDER] [--tables]
 
---seconds: processor time of a training, of all threads; it gives the number of epochs. --apart: hold-out rows that tools/train.sh wrote
+--seconds: processor time of a training, of all threads; it gives the number of epochs. --epochs: the same number for all. --apart: hold-out rows that tools/train.sh wrote
 (build/train/apart.csv). --only: the trainings whose name, as in measured-family-sage-full, has this in it. --tables: only write the page.
 tools/compare_gnn.sh builds the program first."""
 import argparse
@@ -69,10 +69,10 @@ def stem_of(graph):
 
 class Comparison:
     def __init__(self, options):
-        self.seconds = options.seconds
+        self.seconds, self.epochs = options.seconds, options.epochs
         self.work = pathlib.Path(options.work)
         self.work.mkdir(parents=True, exist_ok=True)
-        self.cells = self.work / f"cells-{options.seconds}"
+        self.cells = self.work / (f"cells-{options.epochs}-epochs" if options.epochs else f"cells-{options.seconds}")
         self.cells.mkdir(exist_ok=True)
         self.apart = [row for row in rows_of(options.apart) if row["source"] == "timm"] if pathlib.Path(options.apart).exists() else []
         if not self.apart:
@@ -172,7 +172,7 @@ class Comparison:
         if made.exists():
             return
         db, options, file = self.path(f"{name}.db"), self.split_options(name, split), f"{made.stem}.bin"
-        epochs = max(1, round(self.seconds / (self.speed(model, features) * self.nodes(name, features) * 0.7)))
+        epochs = self.epochs or max(1, round(self.seconds / (self.speed(model, features) * self.nodes(name, features) * 0.7)))
         trained, seconds = self.train(db, model, features, options, epochs, file)
         scored = json.loads(run("gnn", "eval", self.path(file), db, *options, "-f", "json")[0])
         made.write_text(json.dumps({"trained": trained, "seconds": seconds, "eval": scored}))
@@ -271,7 +271,8 @@ class Comparison:
         page = PAGE.read_text()
         done = sum(1 for cell in self.plan() if self.result(*cell))
         seconds = sum(r["seconds"] for r in (self.result(*cell) for cell in self.plan()) if r)
-        head = (f"{done} of {len(self.plan())} trainings are done, each for about {self.seconds} s of one core ({seconds / 60:.0f} minutes together): "
+        each = f"of {self.epochs} epochs" if self.epochs else f"for about {self.seconds} s of one core"
+        head = (f"{done} of {len(self.plan())} trainings are done, each {each} ({seconds:.0f} s of one core together): "
                 f"{HIDDEN} hidden units, {GRAPHS} graphs per step, a rate of {RATE:g} that falls to 0. A – was not trained, or has no such output.")
         parts = [head, "", self.answers(), "", self.counts(), "Measured labels, latency: mean error % / median error % / rank correlation", "",
                  self.table("measured", "latency_ms")]
@@ -307,6 +308,7 @@ def markdown(head, lines):
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seconds", type=int, default=120)
+    parser.add_argument("--epochs", type=int)
     parser.add_argument("--apart", default=TOP / "build/train/apart.csv")
     parser.add_argument("--only", default="")
     parser.add_argument("--work", default=TOP / "build/compare_gnn")
