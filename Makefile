@@ -341,7 +341,7 @@ $(WEB_OBJ)/%.o: %.c
 	@mkdir -p $(@D)
 	$(EMCC) $(WEB_CFLAGS) $(WEB_OPTIMIZE) -c -o $@ $<
 $(WEB_OBJ)/src/predict/matrix.o: WEB_OPTIMIZE := -O3
-# The page as one archive, the same bytes for the same files.
+# The page as one archive; equal files give equal bytes.
 WEB_ARCHIVE := $(BUILD)/sooth-$(VERSION)-web.tar.gz
 .PHONY: web-archive
 web-archive: web ## the page as an archive for a release, in build/
@@ -375,7 +375,7 @@ fuzz-targets: $(FUZZ_PROGRAMS:%=$(BUILD)/fuzz/%)
 $(BUILD)/fuzz/%_fuzz: $(BUILD)/obj/fuzz/%_fuzz.o $(FUZZ_COMMON:%=$(BUILD)/obj/fuzz/%.o) $(LIB_OBJECTS) $(BUILD)/fuzz/program.a
 	@mkdir -p $(@D)
 	$(CC) $(LDFLAGS) -fsanitize=fuzzer -o $@ $^ $(SQLITE_LIBS) $(MICROHTTPD_LIBS) $(LIBS)
-# An archive: a target takes what it asks for, and may have a file of the program in itself.
+# An archive, so that a target links only what it needs and may include a source of the program.
 $(BUILD)/fuzz/program.a: $(filter-out $(BUILD)/obj/src/cli/main.o,$(CLI_OBJECTS)) $(BUILD)/objects
 	@mkdir -p $(@D)
 	rm -f $@

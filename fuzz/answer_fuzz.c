@@ -1,6 +1,6 @@
 /* answer_fuzz.c: libFuzzer target for whole requests to `sooth serve`. The first line of an input is the route, with
  * "json" if the body is JSON; the pairs of the query follow, one in each line; after an empty line the body. Each
- * request is made twice, so that the second one meets the kept model: the answers are equal. */
+ * request is made twice, and the second one uses the kept model: both answers must be equal. */
 #include "invariants.h"
 #include "serve/answers.h"
 
@@ -33,7 +33,7 @@ static void set_route(input *in, const char *line)
             in->route = (route)i;
 }
 
-/* False if it asks for more predictions than a fuzzer has time for. */
+/* False if the request takes too many predictions for a fuzzer. */
 static bool is_small(const uint8_t *bytes, size_t size)
 {
     size_t commas = 0, lines = 0;
@@ -128,7 +128,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     split(&in, bytes, size);
     const answerer a = {.kept = kept_open((size_t)64 << 20), .gpus = gpus};
     response first = ask(&a, &in), second = ask(&a, &in);
-    /* The search for a layout of slices ends by the clock. */
+    /* Answers with a layout of slices may differ, because the search has a time limit. */
     if (in.route != ROUTE_MIG && first.status != 503 && second.status != 503 &&
         (first.status != second.status || first.size != second.size ||
          memcmp(first.bytes, second.bytes, first.size) != 0))

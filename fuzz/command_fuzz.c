@@ -13,7 +13,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
 
 enum { MOST_WORDS = 24, MOST_COMMAS = 8 };
 
-/* Names of networks have slashes; a path with one could be written to. */
+/* True for words without a slash and for names of networks; other words could be paths to write to. */
 static bool is_harmless(const char *word)
 {
     return !strchr(word, '/') || (strncmp(word, "zoo:", 4) == 0 && !strstr(word, ".."));

@@ -10,7 +10,7 @@ enum { MOST_WORDS = 12 };
 
 typedef int (*command_main)(int argc, char **argv);
 
-/* A damaged file is never an error of the system. */
+/* A damaged file must not be reported as a system error. */
 static int run(command_main command, char *words[MOST_WORDS])
 {
     int count = 0;

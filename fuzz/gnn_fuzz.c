@@ -1,6 +1,6 @@
 /* gnn_fuzz.c: libFuzzer target for the models of `sooth gnn`. An input is the part of a model file after its checksum;
- * what it lacks is filled up with small numbers. A model that is read is written and read to the same, and what it
- * predicts are numbers in their intervals. */
+ * missing parts are filled with small numbers. A model that was read must be the same after writing and reading, and
+ * predict numbers inside their intervals. */
 #include "gnn/use.h"
 #include "invariants.h"
 
@@ -27,7 +27,7 @@ static uint32_t word_at(const uint8_t *bytes)
     return bytes[0] | (uint32_t)bytes[1] << 8 | (uint32_t)bytes[2] << 16 | (uint32_t)bytes[3] << 24;
 }
 
-/* The number of parameters and the checksum are made right. */
+/* Corrects the number of parameters and the checksum. */
 static str whole_file(const uint8_t *bytes, size_t size, arena *a)
 {
     gnn_model sample = {.layout = {.count = 0}};
@@ -64,7 +64,7 @@ static void read_and_use(const uint8_t *bytes, size_t size, arena *a, fail *f)
     gnn_file_decode(written, &again, a);
     str twice = gnn_file_encode(&again, a);
     if (written.len != twice.len || memcmp(written.ptr, twice.ptr, twice.len) != 0)
-        broken("a model is written to something else");
+        broken("a model differs after writing and reading");
     gnn_prediction p = gnn_use(&m, network, setting, a);
     for (int o = 0; o < GNN_OUTPUTS; o++) {
         sooth_interval x = p.outputs[o];

@@ -289,7 +289,7 @@ static void convert(const sooth_model *model)
     check_model(again);
     sooth_totals a = sooth_totals_of(model), b = sooth_totals_of(again);
     int64_t layers = layers_that_compute(model), layers_again = layers_that_compute(again);
-    /* Exported programs have the operators that run; passes recover more in what was written of them. */
+    /* Exported programs have the operators that run, but passes may recover layers from their ONNX files. */
     if (layers != layers_again && strcmp(sooth_info_of(model).format, "pt2") == 0) {
         if (sooth_bind(again, &(sooth_options){.skip_passes = RECOVERING}, &error) != SOOTH_OK)
             broken("the converted file cannot be bound without passes: %s", error.message);

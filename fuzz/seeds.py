@@ -148,7 +148,7 @@ def set_seeds(target):
 
 
 def dataset_seeds(target):
-    """Sets with one graph and with enough of them for a training, in small pages."""
+    """Sets with one graph, and with enough graphs for a training, in small pages."""
     schema = re.search(r"SCHEMA\[\] =\n(.*?);\n", (TOP / "src/cli/dataset_file.c").read_text(), re.S)[1]
     schema = "".join(re.findall(r'"((?:[^"\\]|\\.)*)"', schema))
     for count in (1, 20):
@@ -173,7 +173,7 @@ def dataset_seeds(target):
 
 
 def gnn_seeds(target):
-    """What follows the checksum of a model, without parameters: every kind, both forms of nodes, every split."""
+    """Model files from the checksum on, without parameters: every kind, both forms of nodes, every split."""
     for kind in range(5):
         for form in range(2):
             head = struct.pack("<11I", kind, form, 32 + 32 * form, 7 - kind, kind % 4, 1, 0, 2, 0, 10, 0)
@@ -221,7 +221,7 @@ def answer_seeds(target):
 
 
 def command_seeds(target):
-    """The commands of the text tests that a shell adds nothing to, with the first file of their case."""
+    """Commands of the text tests without shell syntax, with the first file of their case."""
     for path in sorted((TOP / "tests/cases").glob("*.test")):
         for case in cases.parse(path):
             name, content = "model", b""

@@ -24,7 +24,7 @@ TOP = pathlib.Path(__file__).resolve().parent.parent
 SHARED = pathlib.Path(os.environ.get("SOOTH_SHARED", TOP.parent / "shared"))
 PROGRAM = pathlib.Path(os.environ.get("SOOTH_BUILD", TOP / "build")).resolve() / "sooth"
 PAGE = TOP / "doc/dippm.md"
-GPUS = "t4,v100-sxm2-16gb,a100,h100"  # of the predicted labels
+GPUS = "t4,v100-sxm2-16gb,a100,h100"  # GPUs of the predicted labels
 GPU_APART = {"measured": "rtx-4090", "predicted": "h100-sxm5-80gb"}
 MODELS = ("sage", "gcn", "gat", "gin", "mlp")
 FEATURES = ("dippm", "full")
@@ -54,7 +54,7 @@ def run(*arguments, codes=(0,)):
 
 
 def draws(key):
-    """True for a share of all keys, always the same ones."""
+    """True for a share of all keys, chosen by hash."""
     return int.from_bytes(hashlib.sha256(key.encode()).digest()[:4], "big") < SHARE * 2 ** 32
 
 
@@ -106,7 +106,7 @@ class Comparison:
 
     def lists(self):
         """Test labels of the splits of the measured set, with Sooth's predictions of them."""
-        graphs = {}  # hold-out rows have no graph, and a network at two sizes has two
+        graphs = {}  # hold-out rows do not name a graph, and a network at two sizes has two
         for row in self.shipped_rows:
             graphs[key_of(row), f"{float(row['latency_ms']):.6g}"] = stem_of(row["graph"])
         shipped = [({**row, "name": stem_of(row["graph"])}, float(row["latency_ms"]), float(row["latency_ms_pred"])) for row in self.shipped_rows]
@@ -147,7 +147,7 @@ class Comparison:
 
     @staticmethod
     def trained_nodes(made):
-        """Nodes of a set's graphs that train, about."""
+        """Approximate number of nodes in the training graphs of a set."""
         labels = made["train_labels"] + made["validation_labels"] + made["test_labels"] + made["unused_labels"]
         return made["nodes"] * made["train_labels"] / labels
 
@@ -196,7 +196,8 @@ class Comparison:
         return json.loads(path.read_text()) if path.exists() else None
 
     def score(self, name, split, predictor, output):
-        """Mean and median error and rank of a graph network (model, features), or of a baseline, that any training's evaluation has."""
+        """Mean and median error and rank of a graph network (model, features), or of a baseline from any training's
+        evaluation."""
         if predictor == "sooth":
             return self.sooth_score(split) if name == "measured" and output == "latency_ms" else None
         cells = [predictor] if isinstance(predictor, tuple) else [(m, f) for m in MODELS for f in FEATURES]

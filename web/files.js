@@ -24,7 +24,7 @@ async function readEntry(entry, prefix, out) {
 }
 
 export async function filesOfDrop(transfer) {
-  const files = [...transfer.files];  // gone after the first wait
+  const files = [...transfer.files];  // read now, because the browser clears the list after the first await
   const entries = [...transfer.items].map((item) => item.webkitGetAsEntry?.()).filter(Boolean);
   const out = [];
   for (const entry of entries) await readEntry(entry, '', out);

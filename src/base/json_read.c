@@ -200,7 +200,7 @@ static int close_lists(reader *r, open_list *open, int depth)
 
 const json_node *json_read(str bytes, const char *subject, arena *a, fail *f)
 {
-    if (!bytes.ptr) /* as of a request without a body */
+    if (!bytes.ptr) /* a request may have no body */
         bytes.ptr = "";
     reader r = {bytes.ptr, bytes.ptr, bytes.ptr + bytes.len, subject, a, f};
     open_list open[JSON_READ_MAX_DEPTH] = {{0}};

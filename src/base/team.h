@@ -1,4 +1,4 @@
-/* team.h: the processes of a job, such as the ranks of an MPI program. Process 0 collects what all compute. Only the
+/* team.h: the processes of a job, such as the ranks of an MPI program. Process 0 collects all results. Only the
  * thread that runs the job calls these functions. */
 #ifndef SOOTH_BASE_TEAM_H
 #define SOOTH_BASE_TEAM_H

@@ -52,7 +52,7 @@ typedef struct learn_job {
     bool quiet;
     bool fits_slices;
     text slices; /* text of the constants' file */
-    int agreed;  /* SOOTH_OK, or the exit code of a process that cannot begin */
+    int agreed;  /* SOOTH_OK, or the exit code of a process that cannot start */
 } job;
 
 static bool ready(void *context)

@@ -109,7 +109,7 @@ static bool take_scaling(words *w, gnn_model *m)
     for (int o = 0; o < GNN_OUTPUTS; o++) {
         is_good &= m->low[o] <= m->high[o];
         m->low[o] =
-            fminf(m->low[o], 0); /* an interval contains the prediction, even where all labels are on one side */
+            fminf(m->low[o], 0); /* extends the interval to the prediction if all labels are on one side of it */
         m->high[o] = fmaxf(m->high[o], 0);
     }
     return is_good;

@@ -51,7 +51,7 @@ gnn_prediction gnn_use(const gnn_model *m, const sooth_model *model, const float
         bool is_known = m->outputs >> o & 1;
         if (is_known && !(x.low > 0 && isfinite(x.high)))
             fail_with(a->fail, SOOTH_ERROR_UNSUPPORTED,
-                      "the model gives no finite %s for this network, which is unlike those that it was trained on",
+                      "the model gives no finite %s for this network, which is unlike its training networks",
                       GNN_OUTPUT_NAMES[o]);
         p.outputs[o] = is_known ? x : (sooth_interval){NAN, NAN, NAN};
     }

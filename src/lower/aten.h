@@ -55,8 +55,8 @@ typedef void (*aten_gradient)(struct backward *b);
 
 typedef struct aten_op {
     const char *name;
-    /* Row of the operator in the weights. Numbers never change; a new operator takes the next one, or
-     * that of the nearest operator if it was never measured. 0: the weights have no such operator. */
+    /* Row of the operator in the weights. Numbers never change. A new operator takes the next one or, if it was never
+     * measured, that of the nearest operator. 0: the weights have no such operator. */
     int16_t number;
     work_group group;       /* WORK_OTHER if the number is 0 */
     aten_gradient gradient; /* NULL: not differentiable, or unknown */

@@ -81,7 +81,7 @@ int conv_version_of(const conv_constants *c, const char *name);
 conv_times conv_by_cublas(const conv_constants *c, const conv_gpu *g, const conv_shape *s);
 conv_times conv_by_cudnn(const conv_constants *c, const conv_gpu *g, const conv_shape *s, int version);
 
-/* Times of other layers by the frameworks of that time, which run each pass as one kernel. */
+/* Times of other layers in the frameworks of that time, in which each pass is one kernel. */
 typedef struct window_times {
     double forward_ms, backward_ms;
 } window_times;

@@ -220,8 +220,7 @@ static bool is_response_norm(const sooth_train_layer *l)
     return strcmp(l->op, "LRN") == 0;
 }
 
-/* Frameworks of that time run pools and response norms with kernels of their own, PyTorch with slower ones or with
- * several. */
+/* Frameworks of that time have own kernels for pools and response norms; PyTorch has slower ones, or several. */
 static void replace_windows(sooth_train *t, const sooth_prediction *p, const train_library_choice *c)
 {
     bool *is_done = ARENA_ARRAY(&t->arena, bool, t->layer_count + 1);

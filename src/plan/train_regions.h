@@ -1,4 +1,4 @@
-/* train_regions.h: chooses what activation checkpointing computes again. */
+/* train_regions.h: chooses the regions that activation checkpointing computes again. */
 #ifndef SOOTH_PLAN_TRAIN_REGIONS_H
 #define SOOTH_PLAN_TRAIN_REGIONS_H
 

@@ -244,7 +244,7 @@ static void keep_floors(const work_list *list, const device_view *view, double p
 static void time_by_weights(const weights_view *v, const work_list *list, runner who, const device_view *view,
                             work_time *times, arena *a)
 {
-    enum { SECTIONS = WORK_GROUP_COUNT * WORK_UNITS * 2 }; /* group, unit, known or not */
+    enum { SECTIONS = WORK_GROUP_COUNT * WORK_UNITS * 2 }; /* [group][unit][known GPU] */
     int32_t first[SECTIONS + 1] = {0}, next[SECTIONS];
     uint8_t *sections = arena_room(a, (size_t)list->count + 1, 1);
     for (int32_t i = 0; i < list->count; i++) {
@@ -526,7 +526,7 @@ static const char *stack_note(const net *n, str asked, int used, int runtime, ar
 }
 
 /* True if the host of the GPU's measurements launches the kernels. Otherwise the reference host does, so that GPUs
- * are compared on one host. A named stack stands for measurements. */
+ * are compared on one host. A named stack keeps the host of its measurements. */
 static bool launches_on_own_host(const setting *where, int stack)
 {
     return where->on_own_host || where->on_measured_host || (stack >= UNKNOWN_STACKS && !(where->launch_share > 0));

@@ -75,7 +75,7 @@ static void put_below(relatives *r, const net *n, const device_view *d, work_uni
 relatives relatives_of(const net *n, const device_view *d, work_group g, work_unit u, const int16_t *ops, size_t count)
 {
     relatives r = {.kin = UNKNOWN};
-    double own[COMPARED], other[COMPARED], aways[MOST_BELOW];
+    double own[COMPARED], other[COMPARED], aways[MOST_BELOW] = {0};
     double kin_away = INFINITY, near_away = INFINITY, above_away = INFINITY;
     compared(d, u, own);
     for (int i = 1; i < n->gpu_count; i++) {
@@ -102,8 +102,8 @@ relatives relatives_of(const net *n, const device_view *d, work_group g, work_un
     }
     if (r.below[0] != UNKNOWN && aways[0] <= near_away)
         r.near = UNKNOWN;
-    if (r.near !=
-        UNKNOWN) { /* Drops GPUs that are no better than `near`, because they already bound the prediction for `near`. */
+    /* Drops GPUs that are no better than `near`, because they already bound the prediction for `near`. */
+    if (r.near != UNKNOWN) {
         device_view v = view_unpack(n->gpu_numbers + (size_t)r.near * VIEW_NUMBERS, d->allows_tf32);
         compared(&v, u, own);
         for (int i = 0; i < MOST_BELOW; i++) {

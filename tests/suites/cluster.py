@@ -29,7 +29,7 @@ TRAININGS = {"gnn": ["gnn", "train", "set.db", "--hidden", "32", "--node-feature
 
 
 def tables():
-    """Invented rows of networks and of enough products that trees grow on them."""
+    """Synthetic rows of networks, and enough rows of products to grow trees."""
     networks = [f"zoo:{name},{batch},{gpu},amp,nchw,eager,pt2.4-cu124,infer,{(2 + batch) * (5 + len(name)) * factor:.4g}"
                 for name in ("resnet18", "resnet50", "alexnet", "mobilenet_v2", "squeezenet1_1")
                 for gpu, factor in (("rtx-3090", 0.05), ("a100", 0.04), ("rtx-4090", 0.03)) for batch in (1, 8, 32)]
@@ -93,7 +93,7 @@ def dies(what, rank):
 
 
 def training_dies(what):
-    """As dies(), of a training: its checkpoint is what is written."""
+    """Like dies(), for a training, which writes a checkpoint."""
     out, make = f"{what}-cut.bin", [*TRAININGS[what], "30"]
     alone = subprocess.run([PROGRAM, *make, "-o", f"{what}-whole.bin"], capture_output=True, text=True, timeout=resume.TIMEOUT_S)
     checkpoint = pathlib.Path(f"{out}.checkpoint")

@@ -190,7 +190,7 @@ def pipelined(server, check):
 
 
 def crowded(server, check):
-    """Large uploads that fill the room for bodies refuse other large ones, and no small question."""
+    """If large uploads use up the memory for bodies, other large ones are refused, but no small questions."""
     large = (2 << 20) - 100
     uploads = [server.raw() for _ in range(4)]
     for upload in uploads:
@@ -215,7 +215,7 @@ def damaged(rng, data):
 
 
 def malformed(rng):
-    """A head that is no HTTP or lies about its length, and a piece of a file."""
+    """A head that is not HTTP or has a wrong length, and a part of a file."""
     heads = [b"POST /v1/predict?gpu=t4 HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n", b"GET / HTTP/1.1\r\n", b"\x00" * 50,
              b"POST /v1/batch HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\n%x\r\n",
              b"POST /v1/inspect HTTP/1.1\r\nHost: localhost\r\nContent-Length: -%d\r\n\r\n", b"GET /" + b"a" * 9000 + b" HTTP/9.9\r\n\r\n"]
@@ -233,7 +233,7 @@ def damaged_file(rng):
 
 
 def random_options(rng):
-    """JSON with options that make no sense."""
+    """JSON with invalid options."""
     values = [-1, 0, 1e300, "", "x" * 500, [], {}, None, True, ["t4"] * 50, "../../etc/passwd", "\u0000", "zoo:" + "a" * 300]
     keys = ["model", "gpu", "batch", "precision", "mode", "mig", "dims.x", "shape", "interval_percent", "host", "x\ny"]
     question = {"model": "zoo:resnet18", **{rng.choice(keys): rng.choice(values) for _ in range(rng.randrange(1, 6))}}
@@ -281,7 +281,7 @@ def attack(port, until, seed, counts):
 
 
 def wait_slowly(server, until, count, opened):
-    """Keeps `count` uploads open that never end: each sends a byte now and then, and one that the server closed starts again."""
+    """Keeps `count` endless uploads open: each sends a byte now and then, and restarts if the server closes it."""
     head = b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: 100000\r\n\r\nabc"
     clients = []
     while time.monotonic() < until:

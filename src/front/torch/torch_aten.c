@@ -239,8 +239,8 @@ static bool is_among(const value_id *ids, int count, value_id id)
     return false;
 }
 
-/* False for a constant that the rule made for itself: it is no result, and computed from neither arguments nor nodes of
- * the call. `ids` has the results, then the arguments. */
+/* False for a constant that only the rule uses: it is no result, and no argument or node of the call leads to it. `ids`
+ * has the results, then the arguments. */
 static bool is_of_call(const network *net, const node *n, const value_id *ids, int results, int count,
                        const int64_t *tensors)
 {

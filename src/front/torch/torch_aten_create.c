@@ -6,7 +6,7 @@ static void give_up(torch_call *c)
     torch_return_foreign(c, DT_UNKNOWN, RANK_UNKNOWN, NULL);
 }
 
-/* A type that is given is usually that of another tensor, and not PyTorch's default. */
+/* An explicit type is usually that of another tensor, not PyTorch's default. */
 static void note_type(torch_call *c)
 {
     bool is_given = torch_arg_dtype(c, 1, DT_UNKNOWN) != DT_UNKNOWN;

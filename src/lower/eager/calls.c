@@ -3,7 +3,7 @@
  * takes apart, views, and operators with rules of their own are not in the table. */
 #include "lower/eager/eager.h"
 
-/* What autocast does with the tensors of a call. */
+/* Effect of autocast on the tensors of a call. */
 typedef enum call_cast {
     AS_IS,
     IN_FLOAT,     /* reads float32 */
@@ -329,7 +329,7 @@ static const char *kernel_of(const call *c)
     return c->argument_count == 2 && strcmp(kernel, "min") == 0 ? "minimum" : kernel;
 }
 
-/* The result has one sum of products per element, as long as the rows of `a`. */
+/* Each element of the result is a dot product of the length of `a`'s rows. */
 static void count_products(eager *e, tensor_id a, const extent *x)
 {
     kernel *k = &e->out->kernels.items[e->out->kernels.count - 1];
@@ -392,7 +392,7 @@ static bool is_linear(const eager *e, const call *c)
            net->values.items[c->arguments[1]].rank == 2;
 }
 
-/* torch.empty() and its kin reserve memory, and launch nothing. */
+/* torch.empty() and similar calls reserve memory and launch nothing. */
 static bool lower_empty(eager *e)
 {
     str name = node_attr_string(e->node, "eager_call", "");

@@ -127,7 +127,7 @@ dtype eager_promote(const eager *e, const tensor_id *inputs, int count);
 tensor_id eager_cast(eager *e, tensor_id t, dtype to);
 /* Cast as autocast's two lists do: products run in `low`, sensitive operators in float32. Return `t` unchanged
  * without autocast and for integers. Each layer casts its own weight. PyTorch casts a shared weight once, but most
- * shared weights in files are equal weights that an exporter merged. In a stated program they are shared indeed. */
+ * shared weights in files are equal weights that an exporter merged. In a stated program they really are shared. */
 tensor_id eager_to_low(eager *e, tensor_id t);
 tensor_id eager_to_float(eager *e, tensor_id t);
 

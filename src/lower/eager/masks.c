@@ -1,6 +1,6 @@
-/* masks.c: finds masks of attention that a traced program computes from positions alone. Libraries make them only while
- * they are traced, because a trace must not depend on its inputs; run eagerly, they call attention without a mask, or
- * with is_causal. A mask that depends on an input or on stored data stays. */
+/* masks.c: finds attention masks that a traced program computes from positions alone. Libraries compute such masks only
+ * while they are traced, because a trace must not depend on its inputs. Run eagerly, they call attention without a
+ * mask, or with is_causal. A mask that depends on an input or on stored data stays. */
 #include "lower/eager/eager.h"
 
 /* Calls that compute a mask from positions. */
@@ -42,8 +42,8 @@ static void find_positions(const eager *e, bool *is_made, bool *counts)
     }
 }
 
-/* Returns x of x[:, :, None].expand(…).reshape(…), which repeats the heads of keys that queries share. Without a mask, the
- * same libraries let attention share them. */
+/* Returns x of x[:, :, None].expand(…).reshape(…), which repeats the heads of keys that queries share. Without a mask,
+ * the same libraries let attention share them. */
 static value_id before_repeat(const eager *e, value_id v)
 {
     const node *joined = v == NO_VALUE ? NULL : eager_own_maker_of(e, v, "Reshape");

@@ -102,7 +102,7 @@ tensor_id eager_matmul(eager *e, tensor_id a, tensor_id b, bool folds_always)
 tensor_id eager_linear(eager *e, tensor_id x, tensor_id weight, tensor_id bias)
 {
     x = eager_to_low(e, x);
-    /* matmul copies rows to fold them if the matrix has a gradient, which a cast without gradients has not. */
+    /* matmul copies rows to fold them if the matrix needs a gradient; a cast without gradients does not. */
     bool folds_always = !e->is_stated || tensor_at(e, weight)->is_weight || e->low == DT_UNKNOWN;
     weight = eager_transpose_last(e, eager_to_low(e, weight));
     bias = eager_to_low(e, bias);
