@@ -25,12 +25,10 @@ enum {
     MOST_PAIRS = 64,
     MOST_WAITING = 1024, /* waiting requests; further ones get status 503 */
     MOST_CONNECTIONS = 4096,
-    IDLE_S = 20,          /* seconds without data before a connection is closed */
-    MOST_UPLOAD_S = 120,  /* seconds for a whole body */
-    BODIES_IN_FLIGHT = 4, /* Limit on the bodies of all requests together, in units of the largest body. */
-    SMALL_BODY =
-        64
-        << 10, /* smaller bodies are accepted beyond that limit */
+    IDLE_S = 20,           /* seconds without data before a connection is closed */
+    MOST_UPLOAD_S = 120,   /* seconds for a whole body */
+    BODIES_IN_FLIGHT = 4,  /* Limit on the bodies of all requests together, in units of the largest body. */
+    SMALL_BODY = 64 << 10, /* smaller bodies are accepted beyond that limit */
     STOP_S = 10,
     PEER_ROOM = 64,
     URL_ROOM = 200,
