@@ -22,7 +22,7 @@ FOLDER = pathlib.Path(os.environ.get("SOOTH_FRESH", corpus.TOP.parent / "fresh-c
 FORMATS = ("pt2", "onnx", "new.onnx")
 PRECISION = {"amp": "amp-fp16", "fp32": "fp32", "fp16": "fp16"}
 # (format, mode) -> least share of equal networks and of bytes, in percent, on the half to score
-LEAST = {("pt2", "infer"): (50, 92), ("pt2", "train"): (50, 95), ("onnx", "infer"): (40, 92), ("onnx", "train"): (30, 88)}
+LEAST = {("pt2", "infer"): (90, 98), ("pt2", "train"): (85, 98), ("onnx", "infer"): (40, 92), ("onnx", "train"): (30, 88)}
 
 
 def is_scored(name):
