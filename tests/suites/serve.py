@@ -194,8 +194,10 @@ def crowded(server, check):
     large = (2 << 20) - 100
     uploads = [server.raw() for _ in range(4)]
     for upload in uploads:
-        upload.sendall(b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % large + b"x" * (large - 1))
-    for _ in range(100):  # until the server has read them
+        upload.sendall(b"POST /v1/predict HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n" % large + b"x" * (large - 150))
+    for _ in range(100):  # until the server has read them; a byte now and then keeps them open
+        for upload in uploads:
+            upload.send(b"x")
         status, body, headers = server.ask("POST", "/v1/predict", b"x" * large)
         if status == 503:
             break

@@ -701,7 +701,7 @@ def main():
             context.said = []
             try:
                 run(context)
-            except (Problem, browser.Failed, OSError, KeyError, ValueError, TypeError) as error:
+            except Exception as error:  # the browsers must be closed
                 problem = f"{type(error).__name__}: {error}"
             console = context.end()
             if console and not problem:
