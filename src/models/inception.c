@@ -15,7 +15,7 @@ const zoo_parameter ZOO_INCEPTION_V3[] = {[IMAGE] = VISION_IMAGE("299", 75), [CL
 static value_id conv_wide(builder *b, str name, value_id x, net_conv_shape s, int64_t kernel_width, int64_t pad_width)
 {
     x = net_conv_wide(b, net_join(b, name, ".conv"), x, s, kernel_width, pad_width);
-    x = net_batch_norm(b, net_join(b, name, ".bn"), x, s.out);
+    x = net_batch_norm_of(b, net_join(b, name, ".bn"), x, s.out, 0.001);
     return net_unary(b, "Relu", net_join(b, name, ".relu"), x);
 }
 

@@ -161,6 +161,11 @@ value_id net_conv_wide(builder *b, str name, value_id x, net_conv_shape s, int64
 
 value_id net_batch_norm(builder *b, str name, value_id x, int64_t channels)
 {
+    return net_batch_norm_of(b, name, x, channels, 0);
+}
+
+value_id net_batch_norm_of(builder *b, str name, value_id x, int64_t channels, double epsilon)
+{
     static const char *const parts[] = {".weight", ".bias", ".running_mean", ".running_var"};
     value_id inputs[5] = {x};
     const tensor *t = new_tensor(b, DT_FLOAT32, 1, &channels);
@@ -169,7 +174,10 @@ value_id net_batch_norm(builder *b, str name, value_id x, int64_t channels)
         build_constant(b, inputs[i + 1], t);
     }
     node *n;
-    return net_node(b, "BatchNormalization", name, inputs, 5, 0, &n);
+    value_id out = net_node(b, "BatchNormalization", name, inputs, 5, epsilon > 0, &n);
+    if (epsilon > 0)
+        build_attr_real(b, n, 0, "epsilon", epsilon);
+    return out;
 }
 
 /* `flag` is the name of an attribute to set to 1; NULL: none. */

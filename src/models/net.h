@@ -40,6 +40,7 @@ value_id net_conv(builder *b, str name, value_id x, net_conv_shape s);
 /* A convolution with its own kernel width; kernel and pad of the shape apply to the height. */
 value_id net_conv_wide(builder *b, str name, value_id x, net_conv_shape s, int64_t kernel_width, int64_t pad_width);
 value_id net_batch_norm(builder *b, str name, value_id x, int64_t channels);
+value_id net_batch_norm_of(builder *b, str name, value_id x, int64_t channels, double epsilon); /* 0: the default */
 value_id net_max_pool(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad);
 /* Max pool with PyTorch's ceil_mode, which keeps a window that extends beyond the edge. */
 value_id net_max_pool_ceil(builder *b, str name, value_id x, int64_t kernel, int64_t stride, int64_t pad);
