@@ -81,7 +81,9 @@ double power_stretch(const power_view *v, const power_work *w, double raw)
     return 1 + follows * (1 / fmax(clock, LEAST_CLOCK) - 1);
 }
 
-double power_least_us(const power_view *v, const power_work *at_floor)
+/* Returns the shortest sustained time of a kernel whose physical floor is at_floor->device_us: at full clocks, products
+ * can draw more than the board's limit, and the clock falls. */
+static double least_us_of(const power_view *v, const power_work *at_floor)
 {
     double raw = power_raw(v, at_floor), us = at_floor->device_us;
     if (!(raw > v->default_cap_w) || v->default_cap_w <= v->base_w)
@@ -153,7 +155,7 @@ static drawn_power drawn_power_of(const power_view *v, const kernel *k, const ke
 {
     power_work w = power_work_of(v, k, t), fastest = w;
     fastest.device_us = fmin(t->figures->least_us, w.device_us);
-    double least_us = is_measured || !(fastest.device_us > 0) ? 0 : power_least_us(v, &fastest);
+    double least_us = is_measured || !(fastest.device_us > 0) ? 0 : least_us_of(v, &fastest);
     w.device_us = fmax(w.device_us, least_us);
     double raw = power_raw(v, &w), above_w = fmin(raw, v->cap_w) - v->base_w;
     return (drawn_power){.is_known = true,

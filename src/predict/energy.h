@@ -131,9 +131,6 @@ static inline double power_raw(const power_view *v, const power_work *w)
 }
 /* Returns the slowdown of a kernel that draws `raw` watts under the view's limit. */
 double power_stretch(const power_view *v, const power_work *w, double raw);
-/* Returns the shortest sustained time of a kernel whose physical floor is at_floor->device_us: at full clocks, products
- * can draw more than the board's limit, and the clock falls. */
-double power_least_us(const power_view *v, const power_work *at_floor);
 
 /* ---- a program --------------------------------------------------------------------------------------------------- */
 
@@ -150,7 +147,7 @@ power_work_kind energy_kind_of(const kernel *k);
 power_work_kind energy_main_kind(const double us[POWER_WORK_KINDS]);
 
 /* Computes the energy. A limit below the device's own slows kernels and changes `times`; limit_w 0 means the device's
- * own. Unless the setting was measured, kernels are no faster than the limit allows (power_least_us()).
+ * own. Unless the setting was measured, kernels are no faster than the limit allows in the long run.
  * Allocates in `a`. */
 energy energy_of_program(const power_model *m, const program *p, prediction *times, const device *d, double limit_w,
                          bool is_measured, arena *a);
