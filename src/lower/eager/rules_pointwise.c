@@ -189,7 +189,8 @@ static value_id other_of_call(const eager *e)
 {
     int32_t count;
     const int64_t *tensors = node_attr_ints(e->node, "eager_tensors", &count);
-    if (!tensors || count != 5 || tensors[1] != 1)
+    bool is_two = tensors && count == 5 && tensors[1] == 1 && tensors[4] >= 0 && tensors[4] < e->net->values.count;
+    if (!e->is_stated || !is_two)
         return NO_VALUE;
     value_id v = (value_id)tensors[4];
     for (const node *cast = eager_maker_of(e, v, "Cast"); cast; cast = eager_maker_of(e, v, "Cast"))
