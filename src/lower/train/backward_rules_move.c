@@ -234,6 +234,8 @@ void back_scatter(backward *b)
 void back_weight_norm(backward *b)
 {
     eager *e = b->e;
+    if (b->k.input_count < 2)
+        return;
     tensor_id inputs[4] = {b->dy, b->k.inputs[0], b->k.inputs[1], b->k.outputs[b->k.output_count - 1]};
     tensor_id v = b->k.inputs[0], g = b->k.inputs[1];
     tensor_id of_v = back_launch_like(e, "_weight_norm_interface_backward", inputs, 4, tensor_dtype(e, v), v);

@@ -69,6 +69,8 @@ void back_bmm(backward *b)
 void back_baddbmm(backward *b)
 {
     eager *e = b->e;
+    if (b->k.input_count < 3)
+        return;
     const node *product = e->node ? eager_maker_of(e, e->node->inputs[0], "Mul") : NULL;
     tensor_id a = b->k.inputs[1], c = b->k.inputs[2], dy = b->dy, da = NO_TENSOR, dc = NO_TENSOR;
     if (back_wants(b, 1))
