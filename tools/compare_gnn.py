@@ -16,6 +16,7 @@ import os
 import pathlib
 import re
 import resource
+import sqlite3
 import subprocess
 
 from accuracy import spearman
@@ -230,6 +231,10 @@ class Comparison:
                 lines.append([text, *map(self.figures, scores)])
         return markdown(["", *SPLITS.values()], lines)
 
+    def weights(self):
+        with sqlite3.connect(self.path("predicted.db")) as base:
+            return base.execute("SELECT value FROM meta WHERE key = 'weights'").fetchone()[0]
+
     def counts(self):
         lines = []
         for name in SETS:
@@ -272,9 +277,9 @@ class Comparison:
         page = PAGE.read_text()
         done = sum(1 for cell in self.plan() if self.result(*cell))
         seconds = sum(r["seconds"] for r in (self.result(*cell) for cell in self.plan()) if r)
-        each = f"of {self.epochs} epochs" if self.epochs else f"for about {self.seconds} s of one core"
-        head = (f"{done} of {len(self.plan())} trainings are done, each {each} ({seconds:.0f} s of one core together): "
-                f"{HIDDEN} hidden units, {GRAPHS} graphs per step, a rate of {RATE:g} that falls to 0. A – was not trained, or has no such output.")
+        option = f"--epochs {self.epochs}" if self.epochs else f"--seconds {self.seconds}"
+        head = (f"`tools/compare_gnn.sh {option}`: {done} of {len(self.plan())} trainings are done ({seconds:.0f} s of one core together): "
+                f"{HIDDEN} hidden units, {GRAPHS} graphs per step, a rate of {RATE:g} that falls to 0. Predicted labels are of weights {self.weights()}. A – was not trained, or has no such output.")
         parts = [head, "", self.answers(), "", self.counts(), "Measured labels, latency: mean error % / median error % / rank correlation", "",
                  self.table("measured", "latency_ms")]
         for output, text in OUTPUTS.items():
