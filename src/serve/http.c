@@ -44,6 +44,7 @@ typedef struct server {
     void **states; /* One answerer per worker. */
     struct MHD_Daemon *daemon;
     atomic_size_t running, body_bytes;
+    atomic_size_t computing; /* requests that wait for a worker or have one */
     atomic_bool stops;
     bool is_loopback;
 } server;
@@ -217,16 +218,21 @@ static void run_job(job *self, void *worker)
     struct MHD_Connection *connection = x->connection;
     answer_request(worker, &x->request, &x->response);
     x->is_computed = true;
+    server *s = x->server;
     send_response(x);
-    MHD_resume_connection(connection);
+    MHD_resume_connection(connection); /* x may be freed from here on */
+    atomic_fetch_sub(&s->computing, 1);
 }
 
 static bool start_job(exchange *x)
 {
     x->job.run = run_job;
+    server *s = x->server;
     MHD_suspend_connection(x->connection);
-    if (jobs_add(x->server->jobs, &x->job))
+    atomic_fetch_add(&s->computing, 1);
+    if (jobs_add(s->jobs, &x->job))
         return true;
+    atomic_fetch_sub(&s->computing, 1);
     bool is_sent = send_error(x, 503, "busy", "too many requests wait: try again in a second");
     MHD_resume_connection(x->connection);
     return is_sent;
@@ -535,15 +541,18 @@ static void announce(const server *s)
                 "proxy with both before it, or use --bind 127.0.0.1\n");
 }
 
-/* Accepts no new connections and lets running requests finish. */
+/* Accepts no new connections and lets running requests finish; then slow clients have STOP_S. */
 static void stop(server *s)
 {
     atomic_store(&s->stops, true);
     MHD_socket listening = MHD_quiesce_daemon(s->daemon);
     struct timespec began;
     clock_gettime(CLOCK_MONOTONIC, &began);
-    while (atomic_load(&s->running) && seconds_since(&began) < STOP_S)
+    while (atomic_load(&s->running) && seconds_since(&began) < STOP_S) {
         nanosleep(&(struct timespec){.tv_nsec = 10 * 1000 * 1000}, NULL);
+        if (atomic_load(&s->computing))
+            clock_gettime(CLOCK_MONOTONIC, &began);
+    }
     if (listening != MHD_INVALID_SOCKET)
         close(listening);
 }
