@@ -21,6 +21,7 @@ make_seeds() { # of the target whose directory this is
     rm -rf merged
     mkdir merged
     "$(program_of "$1")" -merge=1 $limits -artifact_prefix="$PWD/findings/" "$PWD/merged" "$PWD/candidates" >merge.log 2>&1 || true
+    [ -n "$(ls -A merged)" ] || { echo "$1: no seeds, see $PWD/merge.log" >&2; exit 1; }
     mv merged seeds
     rm -rf candidates
 }
