@@ -711,7 +711,7 @@ static str short_target(const json_node *node)
     for (int dots = 0; dot > 0; dot--)
         if (target.ptr[dot - 1] == '.' && ++dots == 2)
             break;
-    return (str){target.ptr + dot, target.len - dot};
+    return target.len ? (str){target.ptr + dot, target.len - dot} : STR("");
 }
 
 static bool is_among(str name, const char *const *names, size_t count)
