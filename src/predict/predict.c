@@ -587,11 +587,33 @@ static void find_runner(timing *t)
         t->host_us[g] = each * exp((double)w[host->at.group_host + (size_t)g]);
 }
 
+/* FlashAttention's backward pass has 2.5 times the FLOPs of its forward pass, at no less than 5/8 of its rate (Dao,
+ * "FlashAttention-2", arXiv:2307.08691, figures 4 to 6). This bounds it on GPUs where it was not measured. */
+static void limit_flash_backward(timing *t)
+{
+    const kernel *kernels = t->program->kernels.items;
+    const double flops = 2.5, most = 4;
+    int32_t last = -1; /* Work of the last backward pass, because layers repeat. */
+    for (int32_t i = 0; i < t->program->kernels.count && !t->who.is_measured; i++) {
+        int32_t of = t->list->of_kernel[i];
+        bool is_new = of >= 0 && of != last && kernel_is(&kernels[i], "_scaled_dot_product_flash_attention_backward");
+        last = is_new ? of : last;
+        for (int32_t j = 0; j < i && is_new; j++) {
+            int32_t forward = t->list->of_kernel[j];
+            is_new = forward < 0 || !kernel_is(&kernels[j], "_scaled_dot_product_flash_attention") ||
+                     fabs(t->list->items[of].macs / t->list->items[forward].macs - flops) > 0.01;
+            if (!is_new && t->times[of].device_us > most * t->times[forward].device_us)
+                scale_time(&t->times[of], most * t->times[forward].device_us / t->times[of].device_us);
+        }
+    }
+}
+
 static void time_by_learning(timing *t)
 {
     if (!t->where->device->whole) {
         choose_algorithms(t->program, t->list, &t->view, t->times);
         time_by_weights(&t->weights, t->list, t->who, &t->view, t->times, t->arena);
+        limit_flash_backward(t);
         return;
     }
     t->slice = (slice_setting){.where = t->where, .is_measured = slice_is_measured(t->where)};
