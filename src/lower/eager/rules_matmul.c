@@ -284,10 +284,11 @@ void lower_matmul(eager *e)
 
 /* ---- attention --------------------------------------------------------------------------------------------------- */
 
-/* Attention turns a boolean mask into a bias: where(mask, 0, -inf), whose numbers are tensors. */
+/* PyTorch turns a boolean mask into a bias: where(mask, 0, -inf), whose numbers are tensors. Kernels of engines read the
+ * mask. */
 static tensor_id as_bias(eager *e, tensor_id mask, dtype type)
 {
-    if (tensor_dtype(e, mask) != DT_BOOL)
+    if (tensor_dtype(e, mask) != DT_BOOL || e->options->runtime == RUNTIME_ENGINE)
         return mask;
     extent number = {.rank = 0};
     tensor_id inputs[3] = {mask};
