@@ -113,45 +113,48 @@ static double loss_at(made *m, const gnn_layout *l, const float *params, float *
 
 /* The slope of the loss along a random direction, by differences and by the gradient, for each matrix alone. With the
  * same dropout: its random numbers depend on the graphs' seeds. */
+static void gradients_of(gnn_kind kind)
+{
+    made m;
+    make(&m);
+    assert_int_equal(setjmp(m.fail.jump), 0);
+    const gnn_layout l = gnn_layout_of(kind, HIDDEN);
+    float *params = ARENA_ARRAY(&m.arena, float, l.count), *moved = ARENA_ARRAY(&m.arena, float, l.count);
+    float *transposed = ARENA_ARRAY(&m.arena, float, l.count), *gradient = ARENA_ARRAY(&m.arena, float, l.count);
+    float *unused = ARENA_ARRAY(&m.arena, float, l.count);
+    gnn_layout_fill(&l, 3, params);
+    loss_at(&m, &l, params, transposed, gradient);
+    gnn_matrix matrix;
+    char name[32];
+    uint64_t random = 11;
+    for (size_t i = 0; gnn_layout_matrix(&l, i, &matrix, name); i++) {
+        double along = 0, largest = 0;
+        const double step = 5e-4;
+        memcpy(moved, params, l.count * sizeof *moved);
+        for (size_t k = matrix.at; k < matrix.at + matrix.rows * matrix.columns; k++)
+            largest = fmax(largest, fabs((double)gradient[k]));
+        for (size_t k = matrix.at; k < matrix.at + matrix.rows * matrix.columns; k++) {
+            /* The direction is the gradient plus small noise, so that the slope is large compared with rounding and
+             * the kinks of ReLU. */
+            double by = largest > 0 ? ((double)gradient[k] / largest + 0.1 * (double)some(&random)) * step : 0;
+            moved[k] = (float)((double)params[k] + by);
+            along += (double)gradient[k] * ((double)moved[k] - (double)params[k]);
+        }
+        double above = loss_at(&m, &l, moved, transposed, unused);
+        for (size_t k = matrix.at; k < matrix.at + matrix.rows * matrix.columns; k++)
+            moved[k] = 2 * params[k] - moved[k];
+        double below = loss_at(&m, &l, moved, transposed, unused), measured = (above - below) / 2;
+        if (fabs(measured - along) > 0.08 * fabs(along) + 5e-7)
+            fail_msg("%s %s: slope %g by the gradient, %g by differences", GNN_KIND_NAMES[kind], name, along, measured);
+    }
+    unmake(&m);
+}
+
 static void gradients(void **state)
 {
     (void)state;
-    for (int kind = 0; kind < GNN_KINDS; kind++) {
-        made m;
-        make(&m);
-        assert_int_equal(setjmp(m.fail.jump), 0);
-        const gnn_layout l = gnn_layout_of((gnn_kind)kind, HIDDEN);
-        float *params = ARENA_ARRAY(&m.arena, float, l.count), *moved = ARENA_ARRAY(&m.arena, float, l.count);
-        float *transposed = ARENA_ARRAY(&m.arena, float, l.count), *gradient = ARENA_ARRAY(&m.arena, float, l.count);
-        float *unused = ARENA_ARRAY(&m.arena, float, l.count);
-        gnn_layout_fill(&l, 3, params);
-        loss_at(&m, &l, params, transposed, gradient);
-        gnn_matrix matrix;
-        char name[32];
-        uint64_t random = 11;
-        for (size_t i = 0; gnn_layout_matrix(&l, i, &matrix, name); i++) {
-            double along = 0, largest = 0;
-            const double step = 5e-4;
-            memcpy(moved, params, l.count * sizeof *moved);
-            for (size_t k = matrix.at; k < matrix.at + matrix.rows * matrix.columns; k++)
-                largest = fmax(largest, fabs((double)gradient[k]));
-            for (size_t k = matrix.at; k < matrix.at + matrix.rows * matrix.columns; k++) {
-                /* The direction is the gradient plus small noise, so that the slope is large compared with rounding and
-                 * the kinks of ReLU. */
-                double by = largest > 0 ? ((double)gradient[k] / largest + 0.1 * (double)some(&random)) * step : 0;
-                moved[k] = (float)((double)params[k] + by);
-                along += (double)gradient[k] * ((double)moved[k] - (double)params[k]);
-            }
-            double above = loss_at(&m, &l, moved, transposed, unused);
-            for (size_t k = matrix.at; k < matrix.at + matrix.rows * matrix.columns; k++)
-                moved[k] = 2 * params[k] - moved[k];
-            double below = loss_at(&m, &l, moved, transposed, unused), measured = (above - below) / 2;
-            if (fabs(measured - along) > 0.08 * fabs(along) + 5e-7)
-                fail_msg("%s %s: slope %g by the gradient, %g by differences", GNN_KIND_NAMES[kind], name, along,
-                         measured);
-        }
-        unmake(&m);
-    }
+    for (int kind = 0; kind < GNN_KINDS; kind++)
+        gradients_of((gnn_kind)kind);
 }
 
 /* A training step's result must not depend on how its graphs are divided. */
