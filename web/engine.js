@@ -21,7 +21,7 @@ export async function openEngine(overrides = {}) {
 
   function putText(text) {
     const bytes = encoder.encode(text);
-    const at = module._malloc(bytes.length + 1);
+    const at = module._malloc(bytes.length + 1) >>> 0;  // addresses above 2 GB come as negative numbers
     module.HEAPU8.set(bytes, at);
     module.HEAPU8[at + bytes.length] = 0;
     return at;
@@ -34,7 +34,7 @@ export async function openEngine(overrides = {}) {
     const all = [...args, '-o', ANSWER];
     if (FS.analyzePath(ANSWER).exists) FS.unlink(ANSWER);
     const texts = all.map(putText);
-    const argv = module._malloc(4 * (texts.length + 1));
+    const argv = module._malloc(4 * (texts.length + 1)) >>> 0;
     texts.forEach((at, i) => {
       module.HEAPU32[(argv >>> 2) + i] = at;
     });

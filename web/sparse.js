@@ -174,6 +174,82 @@ function tfliteView(reader) {
   return viewWithout(reader, skipped);
 }
 
+// ---- HDF5: Keras
+// -----------------------------------------------------------------------------------------------------
+
+const H5_MOST_DEPTH = 64;
+
+// [type, address, size] of each message of an object's header and its continuations.
+function h5Messages(reader, header) {
+  const isNew = reader.text(header, 4) === 'OHDR',
+        headBytes = isNew && !(reader.number(header + 5, 1) & 4) ? 4 :
+    isNew                                                        ? 6 :
+                                                                   8;
+  const blocks = [], found = [];
+  if (isNew) {
+    const flags = reader.number(header + 5, 1), width = 1 << (flags & 3);
+    const at = header + 6 + (flags & 0x20 ? 16 : 0) + (flags & 0x10 ? 4 : 0);
+    blocks.push([at + width, reader.number(at, width)]);
+  } else
+    blocks.push([header + 16, reader.number(header + 8, 4)]);
+  for (let i = 0; i < blocks.length && i < 1000; i++) {
+    let [at, size] = blocks[i];
+    for (const end = at + size; at + headBytes <= end;) {
+      const type = reader.number(at, isNew ? 1 : 2), bytes = reader.number(at + (isNew ? 1 : 2), 2),
+            data = at + headBytes;
+      if (type === 16) {
+        const [from, length] = [reader.number(data, 8), reader.number(data + 8, 8)];
+        blocks.push(isNew ? [from + 4, length - 8] : [from, length]);
+      } else
+        found.push([type, data, bytes]);
+      at = data + bytes;
+    }
+  }
+  return found;
+}
+
+// The header that a link of a newer group points to; 0 for links to other places.
+function h5Link(reader, at) {
+  const flags = reader.number(at + 1, 1);
+  at += 2;
+  if (flags & 8 && reader.number(at++, 1) !== 0) return 0;
+  at += (flags & 4 ? 8 : 0) + (flags & 16 ? 1 : 0);
+  const width = 1 << (flags & 3);
+  return reader.number(at + width + reader.number(at, width), 8);
+}
+
+// Headers of the objects below a node of an older group's index.
+function h5Entries(reader, node, depth) {
+  if (depth > H5_MOST_DEPTH) throw new RangeError('too deep');
+  const entries = Array.from({length: reader.number(node + 6, 2)}, (_, i) => i);
+  if (reader.text(node, 4) === 'SNOD') return entries.map((i) => reader.number(node + 8 + 40 * i + 8, 8));
+  if (reader.text(node, 4) !== 'TREE') throw new RangeError('no index');
+  return entries.flatMap((i) => h5Entries(reader, reader.number(node + 32 + 16 * i, 8), depth + 1));
+}
+
+// Adds the data of contiguous data sets to `skipped`. Chunks are read.
+function h5Object(reader, header, depth, skipped) {
+  if (depth > H5_MOST_DEPTH) throw new RangeError('too deep');
+  for (const [type, at] of h5Messages(reader, header)) {
+    if (type === 17)
+      for (const entry of h5Entries(reader, reader.number(at, 8), depth)) h5Object(reader, entry, depth + 1, skipped);
+    const linked = type === 6 && h5Link(reader, at);
+    if (linked) h5Object(reader, linked, depth + 1, skipped);
+    if (type === 8 && reader.number(at, 1) >= 3 && reader.number(at + 1, 1) === 1) {
+      const [from, bytes] = [reader.number(at + 2, 8), reader.number(at + 10, 8)];
+      if (bytes > PAYLOAD_BYTES && from + bytes <= reader.size) skipped.push([from, from + bytes]);
+    }
+  }
+}
+
+function h5View(reader) {
+  const skipped = [], version = reader.number(8, 1);
+  const root = version === 0 ? 24 + 40 : version === 1 ? 28 + 40 : 12 + 24;
+  if (reader.number(version < 2 ? 13 : 9, 1) !== 8) throw new RangeError('short addresses');
+  h5Object(reader, reader.number(root, 8), 0, skipped);
+  return viewWithout(reader, skipped);
+}
+
 // ---- ZIP: PyTorch, Keras -------------------------------------------------------------------------------------------
 
 const TENSOR_NAME = /(^|\/)(data|weights|constants|tensors)\/[^/]+$|\.(h5|bin|npy|npz)$/;
@@ -298,6 +374,7 @@ function viewOfFormat(reader) {
   if (reader.text(0, 4) === 'GGUF') return ggufView(reader);
   if (head[8] === 0x7b && reader.number(0, 8) < 1 << 30) return safetensorsView(reader);
   if (reader.text(4, 4) === 'TFL3') return tfliteView(reader);
+  if (reader.text(1, 3) === 'HDF') return h5View(reader);
   if (head[0] === 8 && head[1] < 32) return messageView(reader, MODEL);
   if (head[0] === 10) return messageView(reader, TF_GRAPH);
   return headView(reader.size);

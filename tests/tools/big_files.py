@@ -1,4 +1,5 @@
 """Model files with gigabytes of weights as holes, which take no disk space. Needs only Python's library."""
+import re
 import struct
 import zlib
 
@@ -139,3 +140,18 @@ def onnx(path, model, size):
     with open(path, "wb") as out:
         out.write(rest + varint(7 << 3 | 2) + varint(len(inner) + len(graph) + size) + inner + graph)
         out.truncate(out.tell() + size)
+
+
+def hdf5(path, model, size):
+    """The HDF5 file, of superblock version 0 and with one contiguous data set, whose data are `size` bytes at the end of the file."""
+    layouts = [m.start() for m in re.finditer(rb"\x03\x01", model)
+               if m.start() + 18 <= len(model) and 0 < sum(struct.unpack_from("<QQ", model, m.start() + 2)) <= len(model)
+               and all(struct.unpack_from("<QQ", model, m.start() + 2))]
+    if len(layouts) != 1:
+        raise ValueError(f"{len(layouts)} data sets")
+    model = bytearray(model + b"\0" * (-len(model) % 16))
+    struct.pack_into("<QQ", model, layouts[0] + 2, len(model), size)
+    struct.pack_into("<Q", model, 40, len(model) + size)
+    with open(path, "wb") as out:
+        out.write(model)
+        out.truncate(len(model) + size)
