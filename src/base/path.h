@@ -1,5 +1,5 @@
-/* path.h: names in paths, and checks of file names that a model file contains. Sooth does not open those files, but other
- * programs might. */
+/* path.h: names in paths, and checks of file names that a model file contains. Sooth does not open those files, but
+ * other programs might. */
 #ifndef SOOTH_BASE_PATH_H
 #define SOOTH_BASE_PATH_H
 

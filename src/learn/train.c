@@ -182,7 +182,7 @@ static void finish_examples(shard *s)
             host += e->program->host_count[g] * exp((double)w[at->group_host + (size_t)g]);
         host *= each;
         double fixed = exp((double)w[at->stack_fixed + stack]);
-        /* Predictions take what kernels lack below their floors from the other kernels, so their sum alone is limited. */
+        /* Predictions raise kernels to their floors and shorten the others by as much, so only the sum has a limit. */
         bool is_least = s->device_us[i] < s->least_us[i];
         s->device_us[i] = fmax(s->device_us[i], s->least_us[i]);
         double joint = net_smooth_max(s->device_us[i], host);

@@ -1,5 +1,6 @@
 /* train_regions.c: see train_regions.h. */
 #include "plan/train_regions.h"
+#include "base/names.h"
 
 #include <math.h>
 
@@ -73,17 +74,15 @@ const recomputed_regions *train_regions_named(sooth_train *t, const sooth_model 
     int32_t *region_of;
     size_t layers = sooth_layer_count(model);
     recomputed_regions *r = regions_new(t, model, &region_of);
-    str *paths = ARENA_ARRAY(&t->arena, str, layers + 1);
+    names modules;
+    names_init(&modules, &t->arena);
     for (size_t i = 0; i < layers; i++) {
-        paths[i] = module_around(patterns, str_of(sooth_layer_at(model, i).name));
-        if (paths[i].len == 0)
+        str path = module_around(patterns, str_of(sooth_layer_at(model, i).name));
+        if (path.len == 0)
             continue;
-        /* Layers of a module follow each other, apart from the few that an exporter moved. */
-        for (size_t j = i; j-- > 0 && region_of[i] < 0;)
-            if (paths[j].len == paths[i].len && str_eq(paths[j], paths[i]))
-                region_of[i] = region_of[j];
-        if (region_of[i] < 0)
-            region_of[i] = r->count++;
+        region_of[i] = names_get(&modules, path, r->count);
+        if (region_of[i] == r->count)
+            names_put(&modules, path, r->count++);
     }
     if (r->count == 0)
         fail_with(&t->fail, SOOTH_ERROR_USAGE,

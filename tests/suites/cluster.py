@@ -71,9 +71,8 @@ def rank_of(parent, rank):
     return None
 
 
-def dies(what, rank):
-    out = f"{what}-{rank}.db"
-    process = resume.begun(what, out, mpirun(2), PROGRAM)
+def kill_rank(what, process, rank):
+    """Kills one process of a job, which must end with a message."""
     victim = rank_of(process.pid, rank)
     if victim:
         os.kill(victim, signal.SIGKILL)
@@ -85,6 +84,12 @@ def dies(what, rank):
     said = "signal 9" in errors or "Killed" in errors
     resume.check(f"{what}: the job ends with a message when process {rank} dies", bool(victim) and process.returncode != 0 and said,
                  f"{victim} {process.returncode}: {errors}")
+
+
+def dies(what, rank):
+    out = f"{what}-{rank}.db"
+    process = resume.begun(what, out, mpirun(2), PROGRAM)
+    kill_rank(what, process, rank)
     time.sleep(0.2)
     kept, whole = resume.rows(out, resume.COUNTS[what]), resume.rows(f"{what}.db", resume.COUNTS[what])
     done = run(2, *resume.COMMANDS[what], "-o", out)
@@ -101,17 +106,7 @@ def training_dies(what):
     end = time.monotonic() + resume.TIMEOUT_S
     while process.poll() is None and not checkpoint.exists() and time.monotonic() < end:
         time.sleep(0.005)
-    victim = rank_of(process.pid, 1)
-    if victim:
-        os.kill(victim, signal.SIGKILL)
-    try:
-        _, errors = process.communicate(timeout=60)
-    except subprocess.TimeoutExpired:
-        process.kill()
-        _, errors = process.communicate()
-    said = "signal 9" in errors or "Killed" in errors
-    resume.check(f"{what}: the job ends with a message when process 1 dies", bool(victim) and process.returncode != 0 and said,
-                 f"{victim} {process.returncode}: {errors}")
+    kill_rank(what, process, 1)
     was_cut = checkpoint.exists() and not pathlib.Path(out).exists()
     done = run(3, *make, "-o", out)
     expected = pathlib.Path(f"{what}-whole.bin").read_bytes() if alone.returncode == 0 else b""

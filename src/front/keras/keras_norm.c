@@ -1,4 +1,5 @@
-/* keras_norm.c: maps Keras layers that normalize or scale: batch, layer, RMS and group norm, Normalization, Rescaling. */
+/* keras_norm.c: maps Keras layers that normalize or scale: batch, layer, RMS and group norm, Normalization,
+ * Rescaling. */
 #include "front/keras/keras.h"
 
 /* Returns a vector of weights; constants if the layer does not train them. */

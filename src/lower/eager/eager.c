@@ -488,8 +488,8 @@ static bool is_cast_of_integers(const eager *e, value_id v)
 }
 
 /* True if a weight is a parameter, false if it is a buffer. Files do not distinguish them, so the first reader
- * decides. Buffers are blur filters, frequencies of rotary embeddings, the part of a packed bias that belongs to keys, window masks shared by all
- * heads, position tables, and divisors in weight standardization. */
+ * decides. Buffers are blur filters, frequencies of rotary embeddings, the part of a packed bias that belongs to keys,
+ * window masks shared by all heads, position tables, and divisors in weight standardization. */
 bool eager_is_learned(const eager *e, value_id v)
 {
     const value *val = &e->net->values.items[v];

@@ -58,7 +58,7 @@ struct eager {
     bool turns_all;    /* True for a pointwise node all of whose inputs and outputs are such channels-first views. */
     tensor_id *of_low; /* Indexed by value_id: the 16-bit copy of a parameter; only for stated programs. */
     bool *is_left_out; /* Indexed by value_id: a mask that only a trace computes (masks.c); only for stated programs. */
-    value_id *shared;  /* Indexed by value_id: the keys or values of which it repeats the heads; else NO_VALUE. */
+    value_id *shared;  /* Indexed by value_id: if it repeats the heads of keys or values, these; else NO_VALUE. */
     bool *is_unneeded; /* Indexed by node_id: computes nothing but such masks and repeats. */
     tensor_id *of_turned; /* Indexed by value_id: its channels-first view; NO_TENSOR until requested. */
     node_id layer;

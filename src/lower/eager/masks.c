@@ -8,8 +8,8 @@ static bool makes_mask(const node *n)
 {
     /* clang-format off */
     static const char *const CALLS[] = {
-        "__and__", "abs",  "add",  "arange",  "bitwise_and", "clone", "contiguous", "expand", "full",    "ge",        "gt", "le", "lt",
-        "new_ones", "ones", "permute", "reshape", "select", "slice",      "squeeze", "sub",  "to", "transpose", "unsqueeze", "view"};
+        "__and__", "abs", "add", "arange", "bitwise_and", "clone", "contiguous", "expand", "full", "ge", "gt", "le", "lt",
+        "new_ones", "ones", "permute", "reshape", "select", "slice", "squeeze", "sub", "to", "transpose", "unsqueeze", "view"};
     /* clang-format on */
     str call = node_attr_string(n, "eager_call", "");
     for (size_t i = 0; i < sizeof CALLS / sizeof *CALLS; i++)

@@ -284,8 +284,8 @@ void lower_matmul(eager *e)
 
 /* ---- attention --------------------------------------------------------------------------------------------------- */
 
-/* PyTorch turns a boolean mask into a bias: where(mask, 0, -inf), whose numbers are tensors. Kernels of engines read the
- * mask. */
+/* PyTorch turns a boolean mask into a bias: where(mask, 0, -inf), whose numbers are tensors. An engine's kernels read
+ * the mask itself. */
 static tensor_id as_bias(eager *e, tensor_id mask, dtype type)
 {
     if (tensor_dtype(e, mask) != DT_BOOL || e->options->runtime == RUNTIME_ENGINE)

@@ -214,7 +214,8 @@ static bool counts_positions(const eager *e)
     return false;
 }
 
-/* Returns x of a program's second x.float(). A cast without effect in the file renames x, so the second reads the first. */
+/* Returns x of a program's second x.float(). A cast without effect in the file renames x, so the second reads the
+ * first. */
 static tensor_id twice_cast(eager *e)
 {
     const node *first = e->is_stated ? eager_maker_of(e, e->node->inputs[0], "Cast") : NULL;

@@ -260,7 +260,7 @@ static bool appends_to_cache(const engine *e, int32_t number)
     return false;
 }
 
-/* True for what an engine computes once, when it is built. Recurrent layers begin with zeros, which stay part of them. */
+/* True if an engine computes the kernel once, when it is built. Zeros are left out: recurrent layers begin with them. */
 static bool is_constant(const engine *e, const kernel *k)
 {
     bool all = k->input_count > 0 || is_op(k, "arange") || is_op(k, "linspace");

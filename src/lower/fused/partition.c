@@ -317,7 +317,8 @@ static void add_storages(const partition *p, cut_graph *g, const bool *is_weight
     }
 }
 
-/* Gives nodes to operators with so many operands and results that an edge for each pair would be too many. */
+/* An operator with many operands and many results gets a node of its own, because an edge for each pair would be too
+ * many. */
 static int32_t *find_wide(const partition *p, int32_t *node_count)
 {
     int32_t *wide = ARENA_ARRAY(p->arena, int32_t, (size_t)p->j->kernels.count + 1);

@@ -144,7 +144,7 @@ void back_recompute_after(recompute *r, int32_t at)
     }
 }
 
-/* Marks the storages that kernels behind the run read. */
+/* Marks the storages that kernels after the recomputed run read. */
 static void mark_read(const program *p, int32_t first, bool *is_read)
 {
     for (int32_t i = first; i < p->kernels.count; i++)
